@@ -255,9 +255,9 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         COLORMAP("table", name)
     made = default_table(seen, name, *ends)
     if not ends:
-        least, most = figures(made.values[0], made.values[-1], least=4)
+        first, last = figures(made.values[0], made.values[-1], least=4)
         opacity = made.opacities[-1]
-        say.note(f"--table {name},{least},{most},{opacity:g}, its opacity over {made.unit_length:.4g} world units")
+        say.note(f"--table {name},{first},{last},{opacity:g}, its opacity over {made.unit_length:.4g} world units")
     return made, False
 
 

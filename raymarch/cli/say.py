@@ -44,19 +44,18 @@ def note(text: str) -> None:
         click.echo(shown(text), err=True)
 
 
-def usage(error: click.UsageError) -> None:
-    """Usage error, in the lines that click makes of it."""
+def usage(error: click.UsageError, guess: str = "") -> None:
+    """Usage error, in the lines that click makes of it, and what may be meant."""
     text = io.StringIO()
     error.show(file=text)
-    guess = _guess(error)
     for line in text.getvalue().splitlines():
         note(line)
     if guess:
         note(guess)
 
 
-def _guess(error: click.UsageError) -> str:
-    """What may be meant by a choice or a verb that there is not; of options click asks itself."""
+def guess_of(error: click.UsageError) -> str:
+    """What may be meant by a choice that there is not; `mistakes` has the verbs and options."""
     from raymarch.arguments.guess import did_you_mean
 
     given = QUOTED.search(error.message)
@@ -64,8 +63,6 @@ def _guess(error: click.UsageError) -> str:
         return ""
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
         return did_you_mean(given[1], error.param.type.choices)
-    if isinstance(error.ctx.command, click.Group) and error.message.startswith("No such command"):
-        return did_you_mean(given[1], error.ctx.command.commands)
     return ""
 
 
