@@ -13,8 +13,8 @@ from raymarch import runtime
 from raymarch.arguments.arrays import Colour
 from raymarch.data.default_table import default_table, has_values_alone, range_of
 from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.views import Views
 from raymarch.data.value_contents import apart
+from raymarch.data.views import Views
 from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.grid import Grid
