@@ -49,10 +49,10 @@ def usage(error: click.UsageError, guess: str = "") -> None:
     """Usage error, in the lines that click makes of it, and what may be meant."""
     text = io.StringIO()
     error.show(file=text)
-    for line in text.getvalue().splitlines():
+    *lines, last = text.getvalue().splitlines()
+    for line in lines:
         note(line)
-    if guess:
-        note(guess)
+    note(f"{last.removesuffix('.')}; {guess}" if guess else last)
 
 
 def guess_of(error: click.UsageError) -> str:
