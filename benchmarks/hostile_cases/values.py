@@ -112,7 +112,6 @@ CALLS = [
         "rm.render(ball, views)": "camera|Views",
         "rm.render('ball.h5', camera)": "volume|ball.h5",
         "rm.render(ball, camera, background='blue')": "background (is )?'blue'",
-        "rm.render(ball, camera, march=None)": "march|None",
         "rm.render(ball, camera, march=0.5)": "march|0.5",
         "rm.render(ball, rm.Camera.look_at((0, -4, 0), width=10**6, height=10**6))": "bytes|rays|1000000 x 1000000",
         "rm.Renderer(None)": "volume|None",

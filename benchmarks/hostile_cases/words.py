@@ -52,9 +52,9 @@ HELP = [
     wrong("--stepz 3", "--stepz", name="fit: an option misspelt"),
     area.refused("fit: an option without its value", FIT + " --steps", "steps"),
     area.refused("fit: volume and set swapped", FIT.replace("fit set", "fit ball.h5"), "ball.h5.*is no image set"),
-    area.refused("evaluate: volume and set swapped", "evaluate set ball.h5", "set: is a folder"),
-    area.refused("info of an image set", "info set", "set: is a folder"),
-    area.refused("info of an image", "info set/train/r_0.png", "no volume file.*HDF5"),
+    area.refused("evaluate: volume and set swapped", "evaluate set ball.h5", "set: is an image set"),
+    area.refused("info of an image set", "info set", "set: is an image set"),
+    area.refused("info of an image", "info set/train/r_0.png", "is a picture, want a volume"),
 ]  # fmt: skip
 
 NUMBERS = [
@@ -71,8 +71,8 @@ NUMBERS = [
                                           "-1e30,-1e30,-1e30,1e30,1e30,1e30", "-1e9,-1e9,-1e9,1e9,1e9,1e9", "''")],
     wrong("--box=100,100,100,101,101,101", "box|see", name="fit --box where no camera looks"),
     fits("--box=-1,-1,-1,1,1,1"),
-    *[wrong(f"--background {x}", "background") for x in ("blue", "2,2,2", "nan,nan,nan", "1,1", "''", "#ffffff")],
-    fits("--background 0.5,0.5,1"),
+    *[wrong(f"--background {x}", "background") for x in ("plaid", "2,2,2", "nan,nan,nan", "1,1", "#fffff")],
+    *[fits(f"--background {x}") for x in ("0.5,0.5,1", "blue", "#ffffff", "''")],
     *[wrong(f"--arch {x}", "arch|CUDA") for x in ("gpu", "metal")],
     wrong("--preset fast", "fast"),
 ]  # fmt: skip
@@ -107,8 +107,9 @@ OTHERS = [
     area.refused("render without --out", "render ball.h5 --orbit 2", "--out"),
     *[wrong(f"--orbit {x}", "orbit", "render ball.h5 --out pics") for x in ("0", "-1", "10001", "1.5", "nan")],
     *[wrong(f"--elevation {x}", "elevation", RENDER) for x in ("90", "-1e9", "nan", "high")],
-    *[wrong(f"--size {x}", "size", RENDER) for x in ("0", "-8", "16385", "8x8")],
-    wrong("--background blue", "background", RENDER),
+    *[wrong(f"--size {x}", "size", RENDER) for x in ("0", "-8", "16385", "8x8x8")],
+    area.works("render --size 8x8", RENDER.replace("--size 8", "--size 8x8"), makes=PICTURES),
+    wrong("--background plaid", "background", RENDER),
     wrong("--split nowhere", "nowhere", "render ball.h5 --views set --out pics"),
     area.works("render --size 1", "render ball.h5 --orbit 1 --size 1 --out pics", makes=PICTURES),
     area.works("render with extras", RENDER + " --extras", makes=PICTURES),

@@ -8,8 +8,8 @@ FAULTS = [
     Fault(
         "wrong usage ends as a failure does",
         "cli/__init__.py",
-        "say.usage(error)\n        sys.exit(2)",
-        "say.usage(error)\n        sys.exit(1)",
+        "say.guess_of(error))\n        sys.exit(2)",
+        "say.guess_of(error))\n        sys.exit(1)",
         (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
     ),
     Fault(

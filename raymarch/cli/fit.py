@@ -247,8 +247,8 @@ def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json:
     for each in findings:
         say.note(f"note: {each}")
     say.note(
-        f"{result.preparation:.0f} s of loading and compiling came before the steps and their {result.seconds:.0f} s;"
-        " kernels are compiled once a machine, and read from then on"
+        f"note: {result.preparation:.0f} s of loading and compiling came before the steps and their"
+        f" {result.seconds:.0f} s; kernels are compiled once a machine, and read from then on"
     )
     last = result.history[-1]
     if as_json:

@@ -300,7 +300,7 @@ def why_missing(place: str) -> str:
     if place == "-":
         return "is stdin for other programs, want the name of a file; write it to one first"
     path = Path(place)
-    if re.search(r"[*?\[]", path.name) and path.parent.is_dir():
+    if re.search(r"[*?]|\[.+\]", path.name) and path.parent.is_dir():
         found = sorted(one.name for one in path.parent.glob(path.name))
         told = f"one of {len(found)}, such as {path.parent / found[0]}" if found else "there is none of that kind"
         return f"is a pattern, want the name of a file; {told}"

@@ -300,7 +300,7 @@ def in_window(seen: Rendering, window: list[float] | None, mean: bool = False) -
     of `mean` values, which differ little, goes from end to end of most of them."""
     import numpy as np
 
-    from raymarch.data.value_contents import above
+    from raymarch.data.value_contents import apart
     from raymarch.errors import figures
 
     met = seen.opacity != 0
@@ -308,7 +308,7 @@ def in_window(seen: Rendering, window: list[float] | None, mean: bool = False) -
         values = seen.image[met]
         low = float(np.quantile(values, 0.01) if mean and values.size else values.min(initial=0.0))
         high = float(np.quantile(values, 0.995) if mean else values.max()) if values.size else low
-        window = [low, high if high > low else above(low)]
+        window = list(apart(low, high))
         black, white = figures(*window, least=4)
         say.note(f"black is {black}, white {white}, by the first image; --window takes others")
     low, high = window

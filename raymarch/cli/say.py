@@ -17,6 +17,7 @@ from raymarch.errors import escaped
 
 QUOTED = re.compile(r"'([^']+)'")  # what a usage error is about
 LONGEST = 800  # characters of a line
+SAID = "raymarch: notes"  # key of a context's `meta`: those that were said
 _words: Callable[[str], str] = str
 
 
@@ -48,10 +49,10 @@ def usage(error: click.UsageError, guess: str = "") -> None:
     """Usage error, in the lines that click makes of it, and what may be meant."""
     text = io.StringIO()
     error.show(file=text)
-    for line in text.getvalue().splitlines():
+    *lines, last = text.getvalue().splitlines()
+    for line in lines:
         note(line)
-    if guess:
-        note(guess)
+    note(f"{last.removesuffix('.')}; {guess}" if guess else last)
 
 
 def guess_of(error: click.UsageError) -> str:
@@ -78,10 +79,15 @@ def told(message: str) -> str:
 
 
 class _Notes(logging.Handler):
-    """Warnings of the package as notes."""
+    """Warnings of the package as notes, each once a verb: some read a file twice, its summary first."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        note(f"note: {told(record.getMessage())}")
+        text = told(record.getMessage())
+        context = click.get_current_context(silent=True)
+        said: set[str] = context.find_root().meta.setdefault(SAID, set()) if context is not None else set()
+        if text not in said:
+            said.add(text)
+            note(f"note: {text}")
 
 
 class _Kept(logging.Handler):

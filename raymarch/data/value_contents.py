@@ -91,6 +91,16 @@ def above(low: float) -> float:
     return low + max(1.0, FINEST * abs(low))
 
 
+def apart(low: float, high: float) -> tuple[float, float]:
+    """Range whose ends differ, of values that may be one: as `above` says.
+
+    Example:
+        >>> apart(0.0, 2.0), apart(3.0, 3.0), apart(1e17, 1e17)[1] > 1e17
+        ((0.0, 2.0), (3.0, 4.0), True)
+    """
+    return low, high if high > low else above(low)
+
+
 def histogram_of(values: np.ndarray, bins: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
     """Counts and edges of a histogram between two values, or as `bin_range` widens them; in double precision.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from raymarch.data.value_contents import above, bin_range, histogram_of
 from raymarch.data.volume import Volume
 
 FEW = 1 << 20  # values that are looked at
@@ -110,9 +111,9 @@ def _rounded(kind: ValueKind) -> ValueKind:
 def _kind_of(volume: Volume, unit: str) -> ValueKind:
     lattice = values_at(volume, strided(volume))
     values = lattice.ravel()
-    if values.min() == values.max():
-        value = float(values[0])
-        low, high = (value - 1.0, value) if value != 0 else (0.0, 1.0)
+    least, most = float(values.min()), float(values.max())
+    if bin_range(least, most, BINS) != (least, most):  # alike, or too near for a histogram to part them
+        low, high = (-above(-most), most) if most != 0 else (0.0, 1.0)
         return ValueKind("constant", low, high, low, high)
     kept = _without_fill(values)
     if kept.min() == kept.max():
@@ -204,7 +205,7 @@ def _otsu(values: np.ndarray) -> tuple[float, float]:
     low, high = np.quantile(values, [0.0005, 0.9995])
     if low == high:
         low, high = float(values.min()), float(values.max())
-    counts, edges = np.histogram(values.clip(low, high), BINS, (low, high) if low < high else None)
+    counts, edges = histogram_of(values.clip(low, high), BINS, float(low), float(high))
     share, middle = counts / counts.sum(), (edges[:-1] + edges[1:]) / 2
     weight, sums = np.cumsum(share), np.cumsum(share * middle)
     mean = sums[-1]

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 from raymarch.data.display_values import eight_bit
+from raymarch.data.value_contents import apart
 from raymarch.io.images.write import save_png
 from raymarch.rendering.renderer import Rendering
 from raymarch.viewer.look import Look
@@ -70,16 +71,6 @@ def cover(shown: np.ndarray) -> dict[str, Any]:
     size = max(round(flat.shape[1] * scale), 1), max(round(flat.shape[0] * scale), 1)
     small = Image.fromarray(np.rint(255 * flat).astype(np.uint8)).resize(size, Image.Resampling.BOX)
     return {"width": size[0], "height": size[1], "data": base64.b64encode(small.tobytes()).decode()}
-
-
-def apart(low: float, high: float) -> Range:
-    """Range whose ends differ, of values that may be one: by one, or as much as numbers of that size can tell.
-
-    Example:
-        >>> apart(0.0, 2.0), apart(3.0, 3.0), apart(1e17, 1e17)[1] > 1e17
-        ((0.0, 2.0), (3.0, 4.0), True)
-    """
-    return low, high if high > low else low + max(1.0, 1e-6 * abs(low))
 
 
 def png(picture: np.ndarray) -> bytes:

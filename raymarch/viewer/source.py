@@ -13,6 +13,7 @@ from raymarch import runtime
 from raymarch.arguments.arrays import Colour
 from raymarch.data.default_table import default_table, has_values_alone, range_of
 from raymarch.data.transfer_function import TransferFunction
+from raymarch.data.value_contents import apart
 from raymarch.data.views import Views
 from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.device.brick_grid import grid_for
@@ -26,7 +27,6 @@ from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.default_look import DefaultLook, default_look
 from raymarch.rendering.march import March
 from raymarch.rendering.ray_settings import require_seen, skip_unseen
-from raymarch.viewer.display import apart
 from raymarch.viewer.look import Look, Slice
 
 if TYPE_CHECKING:

@@ -99,11 +99,23 @@ def test_what_is_others_or_a_single_picture_stays(here, capsys):
     Image.new("L", (4, 4)).save(folder / "0009.png")  # of another program
     Image.new("L", (4, 4)).save(folder / "holiday.png")
     write_png(folder / "slices.png", np.zeros((4, 4)))
+    write_png(folder / "0008.png", np.zeros((4, 4)))  # of a script, which numbers its pictures as an orbit does
+    (folder / "0002.png").rename(folder / "best.png")  # kept by its user
     (folder / "notes.txt").write_text("mine")
     (folder / "inner").mkdir()
     (folder / "0003.jpg").write_bytes(b"mine")
     assert ran("render v.h5 --orbit 1 --size 4 --out pictures", capsys)[0] == 0
-    kept = ["0000.png", "0003.jpg", "0009.png", "holiday.png", "inner", "notes.txt", "slices.png"]
+    kept = [
+        "0000.png",
+        "0003.jpg",
+        "0008.png",
+        "0009.png",
+        "best.png",
+        "holiday.png",
+        "inner",
+        "notes.txt",
+        "slices.png",
+    ]
     assert names(folder) == kept
 
 

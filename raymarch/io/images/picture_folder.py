@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,23 +11,21 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import refused, require_no_interrupt
 from raymarch.io.files.ours import is_of_a_set
 from raymarch.io.files.temporary import temporary_folder_in
-from raymarch.io.images.write import is_one_of_several, is_picture
-
-NUMBERED = re.compile(r"\d{4}(_opacity|_depth)?\.png")  # of an orbit or a path, which had no mark of their own once
+from raymarch.io.images.write import is_one_of_several
 
 
 def older_pictures(folder: Path, names: Collection[str] = ()) -> list[Path]:
     """Pictures of a folder that raymarch wrote as several of one folder, other than those of some names.
 
-    Single ones, such as those of `raymarch slices`, are not among them, nor is what an image set lists, nor anything of
-    others.
+    Single ones, such as those of `raymarch slices` and `rm.write_png`, are not among them, nor copies by other names,
+    nor what an image set lists, nor anything of others.
     """
     found = []
     with refused(folder):
         for path in sorted(folder.glob("*.png")):
             if path.name in names or path.is_symlink() or not path.is_file():
                 continue
-            if is_one_of_several(path) or (NUMBERED.fullmatch(path.name) and is_picture(path)):
+            if is_one_of_several(path):
                 found.append(path)
     return [path for path in found if not is_of_a_set(path)]
 

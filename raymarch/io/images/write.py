@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 from collections import Counter
@@ -26,7 +27,7 @@ from raymarch.io.files.ours import require_ours
 from raymarch.io.images.header import SUFFIXES
 
 MARK = "Software", "raymarch"
-SEVERAL = "Source", "raymarch, one of several"  # of pictures of a folder that belong together
+SEVERAL = "raymarch, one of several: "  # "Source" of pictures of a folder that belong together; then what tells a name
 LONGEST_NAME = 200  # bytes of a picture's name without its endings
 VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows
 
@@ -76,15 +77,17 @@ def _write(
     if colour.dtype != np.uint8:
         raise RaymarchError(f"{path}: image is {image.dtype}, want floats in 0..1 or uint8; convert it first")
     with replacing(path) as temporary:
-        save_png(temporary, colour, several)
+        save_png(temporary, colour, _one_of_several(path) if several else None)
 
 
-def save_png(to: str | os.PathLike[str] | IO[bytes], picture: np.ndarray, several: bool = False) -> None:
+def save_png(
+    to: str | os.PathLike[str] | IO[bytes], picture: np.ndarray, source: tuple[str, str] | None = None
+) -> None:
     """PNG of a picture (height, width, channel) uint8, put into a file or a stream, to the same bytes."""
     mark = PngInfo()
     mark.add_text(*MARK)
-    if several:
-        mark.add_text(*SEVERAL)
+    if source is not None:
+        mark.add_text(*source)
     Image.fromarray(picture[..., 0] if picture.shape[2] == 1 else picture).save(to, format="PNG", pnginfo=mark)
 
 
@@ -125,8 +128,16 @@ def is_picture(path: str | os.PathLike[str]) -> bool:
 
 
 def is_one_of_several(path: str | os.PathLike[str]) -> bool:
-    """Authorship of a PNG: whether raymarch wrote it as one of the pictures of a folder."""
-    return _says(path, SEVERAL)
+    """Authorship of a PNG: whether raymarch wrote it as one of the pictures of a folder, under the name that it has.
+
+    A copy by another name is the user's.
+    """
+    return _says(path, _one_of_several(path))
+
+
+def _one_of_several(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Mark of one of several pictures, which tells its name."""
+    return "Source", SEVERAL + hashlib.sha256(os.fsencode(Path(path).name)).hexdigest()[:16]
 
 
 def _says(path: str | os.PathLike[str], mark: tuple[str, str]) -> bool:
