@@ -174,7 +174,8 @@ class Where:
         up = UP("up", look.up if self.up is None else self.up)
         how: dict[str, Any] = {"size": side, "orthographic": self.orthographic, "up": up, "front": look.front}
         if self.up is None and look.front is not None and not getattr(volume, "world", ""):
-            say.note("the file says no sides of a body, so z is up; --up 0,0,-1 turns the picture upside down")
+            turned = "--up 0,0,-1 turns the picture upside down, --up 1,0,0 or 0,1,0 raises what lies on its side"
+            say.note(f"the file says no sides of a body, so z is up; {turned}")
         if self.orbit is None:
             return spiral_of_points(points, self.frames or FRAMES, **how)
         usual = 25.0 if look.front is None else ELEVATION_OF_VALUES
