@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
 FRAMES = 120  # of a path
+CIRCLES = (
+    "circle",
+    "orbit",
+    "ring",
+    "turntable",
+    "turn",
+    "360",
+    "rotate",
+    "rotation",
+    "loop",
+)  # what --orbit is called
 DENSE = 0.25  # share of the light that is lost
 FOV = 40.0  # degrees, of --position
 ELEVATION_OF_VALUES = 10.0  # degrees: a scan is seen nearly level, as `rendering.default_look` has it
@@ -165,7 +176,9 @@ class Where:
 
         if self.path not in (None, "spiral"):
             if Path(str(self.path)).suffix.lower() != ".json":
-                raise click.UsageError(f"--path {self.path}: want spiral, cameras, or a file that ends in .json")
+                circle = str(self.path).lower() in CIRCLES
+                cure = f"; did you mean --orbit {FRAMES}?" if circle else ""
+                raise click.UsageError(f"--path {self.path}: want spiral, cameras, or a file that ends in .json{cure}")
             return load_camera_path(str(self.path), self.frames)
         if volume.ndc_from_world is not None:
             cure = "give --views SET, with --path cameras for a clip"
