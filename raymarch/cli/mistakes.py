@@ -79,6 +79,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--max-memory": ("--memory",), "--checkpoint": ("--checkpoint-every", "--resume"), "--restart": ("--resume",),
     "--continue": ("--resume",), "--channel-index": ("--channel",), "--frame": ("--time-point",),
     "--point": ("--at",), "--position": ("--at",), "--no-gui": ("--no-browser", "--no-view"),
+    "--listen": ("--bind",), "--address": ("--bind",), "--ip": ("--bind",),
     "--headless": ("--no-browser", "--no-view"), "--color": ("--colour", "--background"),
 }  # fmt: skip
 NO_OPTION = {
@@ -94,9 +95,8 @@ NO_OPTION = {
     "--dataset": "what is read is given by itself, without an option",
     "--dry-run": "raymarch fit has one; raymarch info VOLUME --time says how long an image takes",
     "-n": "raymarch fit has --steps and --dry-run",
+    "--host": "--bind ADDRESS listens elsewhere; without it ssh -L PORT:localhost:PORT leads another machine to it",
     "--config": "options are given one by one; --preset where the verb has one",
-    "--host": "the page is served to this machine alone; ssh -L PORT:localhost:PORT brings it to another",
-    "--bind": "the page is served to this machine alone; ssh -L PORT:localhost:PORT brings it to another",
 }
 
 

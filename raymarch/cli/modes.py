@@ -195,7 +195,8 @@ def _iso(volume: AnyVolume, seen: Volume) -> float:
 def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[TransferFunction, bool]:
     """Table of a file, of a name or of a colour map, over the volume's range where no ends are given, and whether it is
     one of a name; where none is asked for that which the volume was fitted through, or that of its kind."""
-    from raymarch.data.colormaps import COLORMAP
+    from raymarch.arguments.guess import did_you_mean
+    from raymarch.data.colormaps import FEW, import_matplotlib
     from raymarch.data.default_table import (
         HOUNSFIELD,
         NAMES,
@@ -251,8 +252,10 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         raise click.UsageError(
             f"--table {table}: want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY, such as bone,400,2400,0.5"
         )
-    with as_usage():
-        COLORMAP("table", name)
+    if name not in import_matplotlib().colormaps:
+        cure = did_you_mean(name, (*NAMES, *import_matplotlib().colormaps)) or "check its spelling"
+        wanted = f"a colour map that matplotlib has, as {FEW}, or a lit table: {', '.join(NAMES)}"
+        raise click.UsageError(f"--table is {name!r}, want {wanted}; {cure}")
     made = default_table(seen, name, *ends)
     if not ends:
         first, last = figures(made.values[0], made.values[-1], least=4)

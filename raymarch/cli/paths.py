@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
 FRAMES = 120  # of a path
+CIRCLES = (
+    "circle",
+    "orbit",
+    "ring",
+    "turntable",
+    "turn",
+    "360",
+    "rotate",
+    "rotation",
+    "loop",
+)  # what --orbit is called
 DENSE = 0.25  # share of the light that is lost
 FOV = 40.0  # degrees, of --position
 ELEVATION_OF_VALUES = 10.0  # degrees: a scan is seen nearly level, as `rendering.default_look` has it
@@ -165,7 +176,9 @@ class Where:
 
         if self.path not in (None, "spiral"):
             if Path(str(self.path)).suffix.lower() != ".json":
-                raise click.UsageError(f"--path {self.path}: want spiral, cameras, or a file that ends in .json")
+                circle = str(self.path).lower() in CIRCLES
+                cure = f"; did you mean --orbit {FRAMES}?" if circle else ""
+                raise click.UsageError(f"--path {self.path}: want spiral, cameras, or a file that ends in .json{cure}")
             return load_camera_path(str(self.path), self.frames)
         if volume.ndc_from_world is not None:
             cure = "give --views SET, with --path cameras for a clip"
@@ -174,7 +187,8 @@ class Where:
         up = UP("up", look.up if self.up is None else self.up)
         how: dict[str, Any] = {"size": side, "orthographic": self.orthographic, "up": up, "front": look.front}
         if self.up is None and look.front is not None and not getattr(volume, "world", ""):
-            say.note("the file says no sides of a body, so z is up; --up 0,0,-1 turns the picture upside down")
+            turned = "--up 0,0,-1 turns the picture upside down, --up 1,0,0 or 0,1,0 raises what lies on its side"
+            say.note(f"the file says no sides of a body, so z is up; {turned}")
         if self.orbit is None:
             return spiral_of_points(points, self.frames or FRAMES, **how)
         usual = 25.0 if look.front is None else ELEVATION_OF_VALUES

@@ -135,7 +135,7 @@ def test_what_info_suggests_works_as_it_stands(typed, name):
 def test_the_default_look_is_said_as_an_option_that_gives_the_same_picture(typed, folder):
     _, _, said = typed("render scan.h5 --orbit 1 --size 24 --out plain")
     table = next(part for part in said.split() if part.startswith("solid,")).rstrip(",")
-    assert "--up 0,0,-1 turns the picture upside down" in said
+    assert "--up 0,0,-1 turns the picture upside down, --up 1,0,0 or 0,1,0 raises what lies on its side" in said
     typed(f"render scan.h5 --orbit 1 --size 24 --table {table} --out typed")
     pictures = [np.asarray(Image.open(folder / name / "0000.png")) for name in ("plain", "typed")]
     np.testing.assert_array_equal(*pictures)

@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +22,19 @@ log = logging.getLogger("raymarch")
 Slices = tuple[slice, ...]
 PACKAGE = Path(__file__).parents[2]
 MOST_SIDE = 1 << 31  # samples along an axis
+
+NO_SPACING = ("says no spacing", "slices say no spacing")  # remarks that mean nothing where the caller gives one
+_spacing_given: ContextVar[bool] = ContextVar("spacing given", default=False)
+
+
+@contextmanager
+def spacing_given(given: bool) -> Iterator[None]:
+    """Whether the caller of a reader gives the spacing, so that nothing is said of a file that has none."""
+    token = _spacing_given.set(given)
+    try:
+        yield
+    finally:
+        _spacing_given.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +120,8 @@ def volume_of(source: Source, selection: Selection, path: Path) -> ScalarVolume:
         )
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     for remark in source.remarks:
-        log.warning("%s: %s", path, remark)
+        if not (_spacing_given.get() and remark.startswith(NO_SPACING)):
+            log.warning("%s: %s", path, remark)
     return ScalarVolume(
         owned(filled(values, selection.nan, path, source.slope, source.intercept)),
         source.world_from_index @ selection.index_from_part(source.shape),

@@ -26,6 +26,7 @@ from raymarch.io.volumes.part import spaced
 from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
 from raymarch.io.volumes.scalar_format import scalar_of
 from raymarch.io.volumes.scalar_summary import ScalarSummary
+from raymarch.io.volumes.source import spacing_given
 from raymarch.io.volumes.summary import VolumeSummary
 from raymarch.io.volumes.xdmf import XDMF, require_regular, values_of_new, write_beside
 
@@ -111,7 +112,7 @@ def load(
         raise RaymarchError(f"{path}: raw values need shape and dtype, both; offset goes with them")
     if shape is not None and dtype is not None:
         format = raw_format(shape, dtype, offset=offset)
-    with known_by_name(activations):
+    with known_by_name(activations), spacing_given(spacing is not None):
         return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection, path)
 
 
