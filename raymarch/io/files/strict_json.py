@@ -134,7 +134,9 @@ def parse_json(text: str, where: str) -> Any:
     """
 
     def constant(name: str) -> NoReturn:
-        raise RaymarchError(f"{where}: has the number {name}, want finite ones; correct what wrote it")
+        raise RaymarchError(
+            f"{where}: has the number {name}, want finite ones; correct it, or take out the entry that has it"
+        )
 
     def number(digits: str) -> float:
         value = float(digits)
