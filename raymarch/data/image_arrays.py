@@ -75,7 +75,7 @@ def _images(value: object) -> Images:
         return gathered(several)
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, (str, PathLike)) for one in value):
         raise Wrong(
-            f"are {shown(value)}", "read them: [np.asarray(PIL.Image.open(path).convert('RGB')) for path in it]"
+            f"is {shown(value)}", "read them: [np.asarray(PIL.Image.open(path).convert('RGB')) for path in it]"
         )
     images = numeric(value)
     if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
