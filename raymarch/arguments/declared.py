@@ -61,12 +61,23 @@ def renamed(**names: str) -> Callable[[type[R]], type[R]]:
 
 
 def named(record: type[R]) -> type[R]:
-    """Decorator of a record: a field that there is not, or one that is missing, is answered by what may be meant."""
-    init = record.__init__
+    """Decorator of a record: a field that there is not, or one that is missing, is answered by what may be meant.
+
+    Of a record that is made of another value by its `of`, the message says so.
+    """
+    init, maker = record.__init__, getattr(record, "of", None)
+    made_of = (
+        ""
+        if maker is None
+        else f"; rm.{record.__name__}.of({next(iter(inspect.signature(maker).parameters))}) makes one"
+    )
 
     @wraps(init)
     def by_name(self: R, *args: Any, **values: Any) -> None:
-        call_by_name(init, record.__name__, self, *args, **values)
+        try:
+            call_by_name(init, record.__name__, self, *args, **values)
+        except ArgumentNameError as error:
+            raise ArgumentNameError(f"{error}{made_of}") from None
 
     record.__init__ = by_name  # type: ignore[method-assign, assignment]
     return record

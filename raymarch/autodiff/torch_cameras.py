@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments.declared import checked
+from raymarch.arguments.declared import checked, named
 from raymarch.autodiff.torch_lens import lens_function
 from raymarch.autodiff.torch_tensors import import_torch, require_finite, require_shape, tensor_of
 from raymarch.data.views import CAMERAS, Views
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class TorchCameras:
     """Cameras of N images of one size as PyTorch tensors, all of which may want gradients.

@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.arguments.checks import flag
-from raymarch.arguments.declared import checked
+from raymarch.arguments.declared import checked, named
 from raymarch.autodiff.torch_tensors import import_torch, require_finite, require_shape, tensor_of
 from raymarch.data.storage import Dense
 from raymarch.data.volume import VOLUME, AnyVolume, Volume
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class TorchVolume:
     """Volume as PyTorch tensors: what an optimiser moves, beside the volume that says where it lies and how it is read.

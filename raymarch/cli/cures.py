@@ -46,10 +46,6 @@ def _nan(match: re.Match, place: str, options: Collection[str]) -> str:
     return f"{first} takes them as its least value, --nan 0 as that number"
 
 
-def _background(match: re.Match, place: str, options: Collection[str]) -> str:
-    return f"say --background {match[1]}" if "--background" in options else "raymarch fit has --background"
-
-
 def _format(match: re.Match, place: str, options: Collection[str]) -> str:
     """Which of two formats: that of the name's suffix."""
     from raymarch.io.volumes.formats import FORMATS
@@ -77,7 +73,7 @@ RULES: tuple[Rule, ...] = (
     (r"\bchoose one by (channel|time|level)=(\d+)(?: to \w+=(\d+))?", _place),
     (r"\bchoose by format='.*", _format),
     (r"\bchoose by reader='.*", _reader),
-    (r"\bsay background=(\S+)", _background),
+    (r", background=\([^)]*\) of rm\.load_views", _drop),
     (
         r"\bgive it transfer=rm\.TransferFunction\.of_colormap\('viridis', low, high\)",
         _say("give it by --table viridis"),

@@ -67,6 +67,11 @@ def doubts(views: Views) -> list[str]:
             f"{_some(views, found.opaque)} opaque all over, so their alpha masks nothing: a tighter box fits better,"
             " or images whose background is transparent"
         )
+    elif found.opaque and views.has_alpha and 2 * len(found.opaque) < count:
+        said.append(
+            f"{_some(views, found.opaque)} opaque all over, where the others are transparent in part: was the"
+            " background left in? cut it out as of the others, unless the object fills them"
+        )
     elif views.has_alpha and (_borders(views)[:, 3] > FAINT).mean() > MOSTLY:
         said.append("the images' borders are opaque, so their alpha masks little: is it inverted, or nowhere 0?")
     if found.plain:
@@ -108,7 +113,10 @@ def background_doubt(views: Views) -> str:
     if colour is None or np.abs(colour - views.background).max() < 0.1:
         return ""
     seen, said = (",".join(f"{c:.2g}" for c in three) for three in (colour, views.background))
-    return f"the images' borders are {seen} but the background is {said}; say background={seen}"
+    return (
+        f"the images' borders are {seen} but the background is {said}; say --background {seen},"
+        f" background=({', '.join(seen.split(','))}) of rm.load_views"
+    )
 
 
 def border_colour(views: Views) -> np.ndarray | None:

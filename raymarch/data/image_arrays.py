@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,6 +52,8 @@ def _images_cure(images: np.ndarray) -> str:
         return "their channels come first: pass np.moveaxis(images, 1, -1)"
     if images.ndim == 3 and images.shape[2] in (3, 4) and images.dtype == np.uint8:
         return "one image is images[None]"
+    if images.ndim == 4 and images.dtype == np.uint8 and images.shape[3] > 4:
+        return "pass images[..., :3], or its first 4 where the fourth is alpha"
     if images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 1):
         return OF_GREY
     if images.ndim != 4 or images.size == 0:
@@ -70,6 +73,10 @@ def _images(value: object) -> Images:
         if len({image.shape[2] for image in several}) > 1:
             raise Wrong("has both 3 and 4 channels", "give all an alpha, or none")
         return gathered(several)
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, (str, PathLike)) for one in value):
+        raise Wrong(
+            f"is {shown(value)}", "read them: [np.asarray(PIL.Image.open(path).convert('RGB')) for path in it]"
+        )
     images = numeric(value)
     if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
         raise Wrong(f"is {images.dtype} {images.shape}", _images_cure(images))
@@ -91,7 +98,12 @@ def _masks(value: Iterable[object] | None) -> Masks:
 def _mask(value: object, verb: str = "is") -> np.ndarray:
     if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype != np.bool_:
         plain = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iuf"
-        raise Wrong(f"{verb} {shown(value)}", f"pass mask > 0; {LEFT_OUT}" if plain else "")
+        cure = f"pass mask > 0; {LEFT_OUT}" if plain else ""
+        if isinstance(value, np.ndarray) and value.ndim == 3 and value.dtype.kind in "biuf":
+            cure = f"pass mask[..., 0] > 0; {LEFT_OUT}"
+        if isinstance(value, np.ndarray) and value.ndim == 1:
+            cure = f"one mask for all is [mask] * len(cameras); {LEFT_OUT}"
+        raise Wrong(f"{verb} {shown(value)}", cure)
     return value
 
 

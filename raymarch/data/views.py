@@ -229,9 +229,9 @@ def _require_one_size(camera: Camera, name: str, image: np.ndarray, mask: np.nda
             f"view {name}: image is {width} x {height} but its camera {camera.width} x {camera.height}; {cure}"
         )
     if mask is not None and mask.shape != (height, width):
+        cure = "pass its transpose, mask.T" if mask.T.shape == (height, width) else "resize one of them"
         raise RaymarchError(
-            f"view {name}: mask is {mask.shape[1]} x {mask.shape[0]} but its image {width} x {height}; resize one of"
-            " them"
+            f"view {name}: mask is {mask.shape[1]} x {mask.shape[0]} but its image {width} x {height}; {cure}"
         )
 
 

@@ -17,6 +17,8 @@ from raymarch.io.image_sets.bad_frames import bad_frames
 from raymarch.io.image_sets.load import load_views
 
 MISSING = re.compile(r"(\d+) of (\d+) images are missing")
+MASKS_MISSING = re.compile(r"\d+ masks are missing")
+NO_ALL = re.compile(r"there is no (split 'all'|transforms_all)")
 MANY = 1 / 3  # of the images
 MOST = 8  # images that cannot be read, of which each is named
 EXPECTED = ("has no splits of its own", "so no view is held out by")  # notes about nothing that is wrong
@@ -30,23 +32,47 @@ def read_set(path: str | os.PathLike[str], split: str | None, **options: Any) ->
     found: list[Finding] = []
     with notes() as said:
         try:
-            views = _read(path, split, options)
+            views = load_views(path, split or "all", for_fit=False, **options)
         except RaymarchError as error:
-            found, rest = _without_bad(path, split, options)
+            found, rest = _without_bad(path, split or "all", options)
+            if (rest is None or not found) and split is None:
+                return _of_training(path, str(error), said, options)
             if rest is None or not found:
                 return None, [_unreadable(str(error))]
             views = rest
+    return _of_reading(views, found, said)
+
+
+def _of_training(
+    path: str | os.PathLike[str], why: str, said: list[str], options: dict[str, Any]
+) -> tuple[Views | None, list[Finding]]:
+    """As `read_set`, of the views to train on, where all cannot be read: for sets that have no split "all", or of whose
+    other splits something is amiss, which a finding says."""
+    said.clear()
+    unknown = NO_ALL.search(why)
+    found = [] if unknown else [Finding("reading", "warning", f"beyond the split train: {_fault(why)}", _cure(why))]
+    try:
+        return _of_reading(load_views(path, "train", for_fit=False, **options), found, said)
+    except RaymarchError as error:
+        damaged, rest = _without_bad(path, "train", options)
+        if rest is None or not damaged:
+            return None, [_unreadable(str(error) if unknown else why)]
+        return _of_reading(rest, found + damaged, said)
+
+
+def _of_reading(views: Views, found: list[Finding], said: list[str]) -> tuple[Views, list[Finding]]:
+    """Views and findings, with those of what was said."""
     of_contents = set(doubts(views))
     return views, found + [_finding(note) for note in dict.fromkeys(said) if note not in of_contents and _counts(note)]
 
 
 def _without_bad(
-    path: str | os.PathLike[str], split: str | None, options: dict[str, Any]
+    path: str | os.PathLike[str], split: str, options: dict[str, Any]
 ) -> tuple[list[Finding], Views | None]:
     """Findings for frames that are damaged or of no camera, and the views without them; None where nothing is left."""
     with bad_frames() as bad:
         try:
-            views = _read(path, split, options)
+            views = load_views(path, split, for_fit=False, **options)
         except RaymarchError:
             return [], None
     findings = [_unreadable(why) for why in bad.values()]
@@ -57,17 +83,18 @@ def _without_bad(
 
 
 def _unreadable(why: str) -> Finding:
+    return Finding("unreadable", "error", _fault(why), _cure(why))
+
+
+def _fault(why: str) -> str:
+    """What is wrong by a message, without what to do."""
+    return why.rpartition("; ")[0] or why
+
+
+def _cure(why: str) -> str:
+    """What to do by a message."""
     fault, _, cure = why.rpartition("; ")
-    return Finding("unreadable", "error", fault or why, cure if fault else "correct it")
-
-
-def _read(path: str | os.PathLike[str], split: str | None, options: dict[str, Any]) -> Views:
-    if split is not None:
-        return load_views(path, split, for_fit=False, **options)
-    try:
-        return load_views(path, "all", for_fit=False, **options)
-    except RaymarchError:
-        return load_views(path, "train", for_fit=False, **options)
+    return cure if fault else "correct it"
 
 
 def _counts(note: str) -> bool:
@@ -83,6 +110,8 @@ def _finding(note: str) -> Finding:
             "missing-files", severity, note, "copy the missing images into the set, or take them off its list"
         )
     fault, _, cure = note.rpartition("; ")
+    if MASKS_MISSING.search(note):
+        return Finding("missing-files", "warning", fault, cure)
     return Finding("reading", "note", fault or note, cure if fault else "see whether it is meant to be so")
 
 

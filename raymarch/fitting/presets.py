@@ -93,6 +93,9 @@ def preset_of_views(views: Views, box: Numbers | None = None) -> str:
     return "default" if box is not None or is_bounded(views) else "photos"
 
 
+OF_READING = ("background", "downscale", "holdout", "masks", "split", "follow_links")  # arguments of `load_views`
+
+
 def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
     """Settings with some changed by name; names of `Adam` go to the optimiser, `seconds` alone lifts the limit of
     steps, and `steps` alone that of seconds.
@@ -115,7 +118,11 @@ def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
     own, rates = FitSettings.__dataclass_fields__, Adam.__dataclass_fields__
     unknown = sorted(set(changes) - set(own) - set(rates))
     if unknown:
-        raise RaymarchError(unknown_names(unknown, [*own, *rates]))
+        reading = [name for name in unknown if name in OF_READING]
+        elsewhere = f"; {', '.join(reading)}: say it as the views are read, in rm.load_views" if reading else ""
+        raise RaymarchError(
+            (f"unknown setting {', '.join(unknown)}" if reading else unknown_names(unknown, [*own, *rates])) + elsewhere
+        )
     mine = {name: value for name, value in changes.items() if name in own}
     optimiser = ADAM("optimiser", mine.pop("optimiser", settings.optimiser))
     optimiser = replace(optimiser, **{name: value for name, value in changes.items() if name in rates})

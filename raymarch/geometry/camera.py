@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array, mended, numeric, vector
+from raymarch.arguments.arrays import Numbers, array, mended, numeric, shape_of, vector
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, shown, whole
 from raymarch.arguments.declared import checked, named
 from raymarch.arguments.read_only import ReadOnly
@@ -39,6 +39,14 @@ def _points(value: object) -> np.ndarray:
     return points
 
 
+def _focal_cure(value: object) -> str:
+    shape = shape_of(value)
+    if shape == (3, 3):
+        return "of a matrix K pass (K[0, 0], K[1, 1]), and as principal (K[0, 2], K[1, 2])"
+    return "of one for both pass (f, f)" if shape in ((), (1,)) else ""
+
+
+FOCAL = mended(vector(2, 1 / WORLD, WORLD), _focal_cure)
 POINTS = Check("(point, 3) numbers", _points)
 
 
@@ -73,7 +81,7 @@ class Camera(CameraCard, ReadOnly):
     def __post_init__(self) -> None:
         pose = require_rigid(self.world_from_camera)
         pose.setflags(write=False)
-        focal = vector(2, 1 / WORLD, WORLD)("focal", self.focal)
+        focal = FOCAL("focal", self.focal)
         principal = vector(2, -WORLD, WORLD)("principal", self.principal)
         width, height = SIDE("width", self.width), SIDE("height", self.height)
         if width * height > MOST_PIXELS:

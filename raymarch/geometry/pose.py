@@ -109,11 +109,22 @@ def right_jacobian(twist: Numbers) -> np.ndarray:
     return out
 
 
+def _pose_cure(value: Any) -> str:
+    """What a pose in another form may be meant as."""
+    return {
+        (3, 4): "add the last row: np.vstack([it, [0, 0, 0, 1]])",
+        (16,): "give it in rows: np.reshape(it, (4, 4))",
+        (12,): "give it in rows, with the last: np.vstack([np.reshape(it, (3, 4)), [0, 0, 0, 1]])",
+    }.get(shape_of(value) or (), "")
+
+
 def require_rigid(world_from_camera: Numbers, name: str = "world_from_camera") -> np.ndarray:
     """Rigid transform as (4, 4) f64, a rotation and a translation; else RaymarchError that says what is off."""
-    matrix = array(4, 4, low=-WORLD, high=WORLD, cure="scale the world")(name, world_from_camera)
+    matrix = mended(array(4, 4, low=-WORLD, high=WORLD, cure="scale the world"), _pose_cure)(name, world_from_camera)
     if not np.allclose(matrix[3], (0, 0, 0, 1), atol=1e-6):
-        raise RaymarchError(f"{name} has last row {matrix[3].tolist()}, want [0, 0, 0, 1]")
+        turned = np.allclose(matrix[:, 3], (0, 0, 0, 1), atol=1e-6)
+        cure = "; its place is in its last row, so it is by columns: pass its transpose" if turned else ""
+        raise RaymarchError(f"{name} has last row {matrix[3].tolist()}, want [0, 0, 0, 1]{cure}")
     rotation = matrix[:3, :3]
     if np.linalg.det(rotation) < 0:
         raise RaymarchError(

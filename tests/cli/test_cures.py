@@ -290,7 +290,8 @@ PHRASES = {  # as Python says it, verb, as the verb says it
     ("n.npy: says no spacing; 1 is assumed (rm.load takes spacing=)", "convert"): "(--spacing says another)",
     ("p: formats 'NRRD' and 'TIFF' claim it alike; choose by format='NRRD' or format='TIFF'", "info"):
         "end its name in .nrrd or .tif",
-    ("s: the borders are 1,1,1 but the background is 0,0,0; say background=1,1,1", "fit"): "say --background 1,1,1",
+    ("s: the borders are 1,1,1 but the background is 0,0,0; say --background 1,1,1,"
+     " background=(1, 1, 1) of rm.load_views", "fit"): "say --background 1,1,1",
     ("box is [1], want six numbers", "fit"): "--box is [1]",
     ("f: level is 3, but there is only one; leave it out", "slices"): "f: --level is 3",
     ("f: time is 3, but there is only one; leave it out", "info"): "f: --time-point is 3",

@@ -45,6 +45,8 @@ def read_json(path: str | os.PathLike[str], *, comments: bool = False) -> Any:
         raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
     except UnicodeDecodeError as error:
         kind = " (it looks like UTF-16)" if error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        if not kind and (b"\0" in error.object[:64] or path.suffix.lower() in (".npy", ".npz", ".h5", ".pt", ".pkl")):
+            raise RaymarchError(f"{path}: is a binary file, want a JSON text; name the JSON file") from error
         raise RaymarchError(
             f"{path}: byte {error.start} is not UTF-8{kind}, want a JSON text; save it as UTF-8"
         ) from error
@@ -134,7 +136,9 @@ def parse_json(text: str, where: str) -> Any:
     """
 
     def constant(name: str) -> NoReturn:
-        raise RaymarchError(f"{where}: has the number {name}, want finite ones; correct what wrote it")
+        raise RaymarchError(
+            f"{where}: has the number {name}, want finite ones; correct it, or take out the entry that has it"
+        )
 
     def number(digits: str) -> float:
         value = float(digits)

@@ -12,7 +12,16 @@ from raymarch.arguments.checks import WORLD
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.image_sets import colmap_binary, colmap_text
 from raymarch.io.image_sets.colmap_model import ModelCamera, ModelFiles, ModelImage, ModelPoints, models_in
-from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, UNENCODABLE, instead, spelt_alike, with_suffix
+from raymarch.io.image_sets.frame_file import (
+    AS_LISTED,
+    CAMERAS_ALONE,
+    IS_THERE,
+    UNENCODABLE,
+    instead,
+    spelt_alike,
+    tail,
+    with_suffix,
+)
 
 log = logging.getLogger("raymarch")
 
@@ -71,9 +80,10 @@ def folder_of_images(folder: Path, model: Model) -> tuple[Path, Path]:
         place / names[0].replace("\\", "/") for place, _ in _places_of_images(folder, model.files) if place.is_dir()
     )
     hint = next((text for file in there if file.parent.is_dir() and (text := instead(file))), "")
+    cure = AS_LISTED if hint.endswith(IS_THERE) else "put them there, or name the folder that holds both"
     raise RaymarchError(
         f"{folder}: has a COLMAP model but none of its {len(names)} images ({named(sorted(names), 3)}{hint}), want them"
-        f" in {folder / PHOTOS[0]}; put them there, or name the folder that holds both"
+        f" in {folder / PHOTOS[0]}; {cure}"
     )
 
 
@@ -103,6 +113,8 @@ def _places_of_images(folder: Path, files: ModelFiles) -> list[tuple[Path, Path]
 
 def _is_there(place: Path, name: str) -> bool:
     try:
+        if (file := tail(place, name)) is not None:
+            return file.is_file()
         path = place / name.replace("\\", "/")
         return with_suffix(path).is_file() or spelt_alike(place, path) is not None
     except UnicodeEncodeError:

@@ -137,7 +137,9 @@ def _require_observations(lines: Lines) -> None:
     words = (lines.next() or "").split()
     if len(words) % 3 or (words and not words[-1].lstrip("-").isdecimal()):
         said = " ".join(words[:10])[:60]
-        raise RaymarchError(f"{lines.where}: is {said!r}, want x, y and point of what the image sees; {CURE}")
+        another = len(words) == 10 and not words[9].lstrip("-").isdecimal()
+        cure = "an image has two lines: put an empty one after each" if another else CURE
+        raise RaymarchError(f"{lines.where}: is {said!r}, want x, y and point of what the image sees; {cure}")
 
 
 def read_points(path: Path) -> ModelPoints:

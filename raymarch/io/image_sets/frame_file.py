@@ -19,8 +19,11 @@ from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 
 log = logging.getLogger("raymarch")
 
+ARRAYS = (".npy", ".npz", ".h5")  # as masks are written elsewhere
 CAMERAS_ALONE: ContextVar[bool] = ContextVar("cameras alone", default=False)
 
+IS_THERE = " is there"
+AS_LISTED = "rename the files to the names that are listed, whatever their format, or correct the list"
 UNENCODABLE = (
     f"cannot be a file's name where the system's encoding is {sys.getfilesystemencoding()}; set the environment"
     " variable PYTHONUTF8=1 or LC_ALL=C.UTF-8"
@@ -114,6 +117,19 @@ def _found(folder: Path, text: str, image: bool) -> Path:
     return next((path for path in alike if path is not None), first)
 
 
+def tail(folder: Path, text: str) -> Path | None:
+    """Image in a folder by the longest end of a path of another machine that is there; None where no end is, or where
+    the path is not absolute.
+
+    Example:
+        >>> Path("IMG_1.JPG").touch()
+        >>> tail(Path("."), "C:\\\\photos\\\\IMG_1.JPG").name
+        'IMG_1.JPG'
+    """
+    absolute = PurePosixPath(text).is_absolute() or bool(PureWindowsPath(text).anchor)
+    return _inner(folder, text, True) if absolute else None
+
+
 def _inner(folder: Path, text: str, image: bool) -> Path | None:
     """File in a folder by the longest end of a path of another machine that is there; None where no end is."""
     parts = PureWindowsPath(text).parts[1:]  # which takes both kinds of slash
@@ -157,7 +173,7 @@ def with_suffix(path: Path) -> Path:
 
     A picture of a format that is not read stands back for one of its name that is: that is how it is converted.
     """
-    known, other = path.suffix.lower() in SUFFIXES, path.suffix.lower() in OTHER_SUFFIXES
+    known, other = path.suffix.lower() in SUFFIXES, path.suffix.lower() in (*OTHER_SUFFIXES, *ARRAYS)
     stem, suffixes = (path.stem, [path.suffix.lower()]) if known else (path.name, list(SUFFIXES))
     stems = [stem, path.stem] if other else [stem]
     some = (path.with_name(s + spelt) for s in stems for suffix in suffixes for spelt in (suffix, suffix.upper()))
@@ -192,9 +208,11 @@ def present(files: Sequence[Path], source: Path) -> list[int]:
     if files and not (there or missing):
         raise RaymarchError(f"{source}: none of its images can be read; export them again")
     if missing:
-        some = named([_seen_from(source.parent, file) for file in missing]) + instead(missing[0])
+        hint = instead(missing[0])
+        some = named([_seen_from(source.parent, file) for file in missing]) + hint
         if not there:
-            raise RaymarchError(f"{source}: all {len(missing)} images are missing ({some}); put them there")
+            cure = AS_LISTED if hint.endswith(IS_THERE) else "put them there"
+            raise RaymarchError(f"{source}: all {len(missing)} images are missing ({some}); {cure}")
         message = "%s: %d of %d images are missing, going on without them (%s)"
         log.warning(message, source, len(missing), len(files), some)
     return there
@@ -232,7 +250,7 @@ def instead(file: Path) -> str:
     other = [name for name in others if Path(name).suffix.lower() in OTHER_SUFFIXES]
     if other:
         return f"; {named(other, 3)} is there, of a format that is not read: convert it to PNG beside it"
-    return f"; {named(others, 3)} is there" if others else ""
+    return f"; {named(others, 3)}{IS_THERE}" if others else ""
 
 
 def unique_names(files: Sequence[Path], folder: Path) -> list[str]:

@@ -59,7 +59,9 @@ def read_frames(path: Path, *, comments: bool = False) -> tuple[dict[str, Any], 
         raise RaymarchError(f"{path}: is a {type(document).__name__}, want a mapping with frames; export it again")
     listed = document.get("frames")
     if not isinstance(listed, list) or not listed:
-        raise RaymarchError(f"{path}: frames is {short(listed)}, want a list of at least one; export it again")
+        named = isinstance(listed, dict) and listed
+        cure = "write its mappings as a list, [{..}, {..}]" if named else "export it again"
+        raise RaymarchError(f"{path}: frames is {short(listed)}, want a list of at least one; {cure}")
     require_few(len(listed), path)
     for i, frame in enumerate(listed):
         if not isinstance(frame, dict):

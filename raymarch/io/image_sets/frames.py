@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import compress
 from pathlib import Path
@@ -172,7 +173,7 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
     """The masks of frames, as far as they exist; the log says how many do not."""
     missing = [frame.mask.name for frame in frames if frame.mask is not None and not frame.mask.is_file()]
     if missing:
-        message = "%s: %d masks are missing, all pixels of their images count (%s)"
+        message = "%s: %d masks are missing, all pixels of their images count (%s); put them there, or take them out"
         log.warning(message, source, len(missing), named(missing))
 
     def mask(frame: Frame, of: Header, size: tuple[int, int], around: np.ndarray | None) -> np.ndarray | None:
@@ -219,14 +220,21 @@ def _circle(of: Header, radius: float) -> np.ndarray:
 
 
 def matrix(value: object, where: str) -> np.ndarray:
-    """Matrix (4, 4) f64 of four lists of four numbers, as a file has them; else RaymarchError.
+    """Matrix (4, 4) f64 of four lists of four numbers, as a file has them, or of the first three; else RaymarchError.
 
     Example:
         >>> matrix([[1, 0, 0, 0]] * 4, "frame 0: pose").shape
         (4, 4)
+        >>> matrix([[1, 0, 0, 5], [0, 1, 0, 6], [0, 0, 1, 7]], "frame 0: pose")[:, 3].tolist()
+        [5.0, 6.0, 7.0, 1.0]
     """
-    if not isinstance(value, list) or len(value) != 4 or not all(isinstance(r, list) and len(r) == 4 for r in value):
-        raise RaymarchError(f"{where} is {short(value)}, want 4 rows of 4 numbers; export it again")
+    rows = isinstance(value, list) and len(value) in (3, 4) and all(isinstance(r, list) and len(r) == 4 for r in value)
+    if not isinstance(value, list) or not rows:
+        flat = isinstance(value, list) and len(value) == 16 and not any(isinstance(one, list) for one in value)
+        cure = "write it in rows, as [[..], [..], [..], [0, 0, 0, 1]]" if flat else "export it again"
+        raise RaymarchError(f"{where} is {short(value)}, want 4 rows of 4 numbers; {cure}")
+    if len(value) == 3:  # as instant-ngp and nerfstudio take it too
+        value = [*value, [0, 0, 0, 1]]
     return np.array([[number(x, f"{where}, row {i}") for x in row] for i, row in enumerate(value)])
 
 
@@ -250,7 +258,11 @@ def number(value: object, where: str) -> float:
         3.0
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise RaymarchError(f"{where} is {short(value)}, want a number; export it again")
+        cure = "export it again"
+        if isinstance(value, str):
+            with suppress(ValueError):
+                cure = f"write {float(value):.10g} without quotation marks"
+        raise RaymarchError(f"{where} is {short(value)}, want a number; {cure}")
     try:
         return float(value)
     except OverflowError:

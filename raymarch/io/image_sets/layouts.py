@@ -69,15 +69,41 @@ def _is_volume(path: Path) -> bool:
     return any(format.suffix_of(path) for format in FORMATS)
 
 
+def _has_table(path: Path) -> bool:
+    """Whether a folder has a table whose first line names RealityCapture's columns, however it is saved."""
+    if not path.is_dir():
+        return False
+    for file in [one for one in path.iterdir() if one.name.lower().endswith(".csv") and one.is_file()][:FEW]:
+        with file.open("rb") as opened:
+            first = opened.read(1000).replace(b"\0", b"").lower()
+        line = (first.splitlines() or [b""])[0]
+        if all(name in line for name in (b"name", b"heading", b"pitch", b"roll")):
+            return True
+    return False
+
+
 AGAIN = f"find the cameras of its photographs anew: {FIND.partition(': ')[2]}"
 NO_SET, NO_FOLDER, NO_CAMERAS = "is no image set", "is a file, no image set", "has no cameras"
 
 LAYOUTS = [  # the first that is recognised counts: what has cameras comes before images alone
     Layout("MVSNet or BlendedMVS (cams/*_cam.txt)", _has("cams/*_cam.txt"), cure=CONVERT),
-    Layout("Bundler (bundle.out)", _has("bundle.out", "*/bundle.out"), cure=AGAIN),
+    Layout("Bundler (bundle.out)", _has("bundle*.out", "*/bundle*.out"), cure=AGAIN),
     Layout("VisualSFM (*.nvm)", _has("*.nvm"), cure=AGAIN),
     Layout("Meshroom (*.sfm)", _has("*.sfm"), cure=AGAIN),
     Layout("OpenMVG (sfm_data.json)", _has("sfm_data.json"), cure="export it for COLMAP: openMVG_main_openMVG2Colmap"),
+    Layout("OpenSfM or ODM (reconstruction.json)", _has("reconstruction.json", "*/reconstruction.json"), cure=AGAIN),
+    Layout(
+        "a table of RealityCapture that another program saved (*.csv)",
+        _has_table,
+        "export the registration anew as CSV (internal and external camera parameters), or save the table as UTF-8 with"
+        " commas between columns, points in numbers and the names in small letters, and leave one such table there",
+    ),
+    Layout(
+        "the output of Gaussian splatting (cameras.json, point_cloud)",
+        lambda path: _has("point_cloud")(path) and _has("cameras.json")(path),
+        "want the set that it was trained on, source_path in its cfg_args",
+        NO_SET,
+    ),
     Layout("a video", _ends(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a single image", _ends(*SUFFIXES, *PICTURES), f"want a folder with {WANTED}", NO_FOLDER),
     Layout("a volume", _is_volume, "want an image set here, its folder or what raymarch convert wrote", NO_SET),

@@ -29,6 +29,8 @@ from raymarch.io.images.header import (
 )
 from raymarch.io.images.profile import in_srgb
 
+MOST_LABELS = 32  # the highest number of an object in a mask that has 255 too
+LABELLED = 0.005  # of a mask's pixels that such numbers have
 ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
 UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
     2: lambda image: image[:, ::-1],
@@ -137,15 +139,16 @@ def decode_mask(
 ) -> np.ndarray:
     """Mask (height, width) bool of an 8-bit image: False where it is black, made smaller to `size` (width, height).
 
-    What is darker than half counts as black; in a mask of nothing but 0 and 1, and in an inverted one, only 0 does.
-    Of a file with transparent parts the alpha is the mask.
+    What is darker than half counts as black; in a mask of nothing but 0 and 1, in one of labels, and in an inverted
+    one, only 0 does. Of a file with transparent parts the alpha is the mask.
 
     Args:
         of: header of its image. Where EXIF turned that and not the mask, whose sides say so, it is turned likewise.
         sensor: whether masks are of the images before that, where their sides do not tell.
         inverted: whether black is what counts.
 
-    Raises RaymarchError for a file that is none, or not of its image's size.
+    Raises RaymarchError for a file that is none, or not of its image's size, and for labels beside 255, of which nobody
+    can tell which count.
     """
     one = header(path)
     turn = turn_with(of, one, sensor)
@@ -156,8 +159,29 @@ def decode_mask(
     values = turned(_decoded(path, one, shown=False), turn)
     cut = values.shape[2] == 4 and values[..., 3].min() < 128 <= values[..., 3].max()  # a cut-out of the object
     grey = values[..., 3] if cut else values[..., :3].max(-1)
-    white = grey > (0 if inverted or grey.max() <= 1 else 127)
+    white = grey > (0 if inverted or grey.max() <= 1 or (not cut and _labels(path, values)) else 127)
     return shrink_mask(white != inverted, *size)
+
+
+def _labels(path: Path, values: np.ndarray) -> bool:
+    """Whether a mask (height, width, channel) has labels, numbers or colours of objects, in place of black and white.
+
+    They are stored without loss; a JPEG has other dark values, which are noise about black.
+    """
+    with open_image(path) as image:
+        if image.format == "JPEG":
+            return False
+    grey = values[..., :3].max(-1)
+    if (values[..., :3].min(-1) != grey).any():
+        return True
+    few, many = (grey > 0) & (grey <= MOST_LABELS), grey > MOST_LABELS
+    if few.mean() >= LABELLED and many.any() and (grey[many] == 255).all():
+        found = ", ".join(map(str, [0, *np.unique(grey[few])[:4], 255]))
+        raise RaymarchError(
+            f"{path}: mask has the values {found}: labels, of which nobody can tell whether 255 is one of what counts;"
+            " write 0 where pixels do not count and 255 where they do"
+        )
+    return bool(grey.max() <= 127)
 
 
 def turn_with(of: Header, one: Header, sensor: bool) -> int:

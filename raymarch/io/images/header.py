@@ -41,7 +41,7 @@ OTHER_SUFFIXES = (  # of pictures that are not read: a set may name them
     *RAW,
 )
 DNG_VERSION = 0xC612  # tag of a TIFF that holds a sensor's raw values, and a small picture that is not the photograph
-WRITE, DEVELOP, FRAMES = "write", "develop", "frames"  # kinds of cures
+WRITE, DEVELOP, FRAMES, ARRAY = "write", "develop", "frames", "array"  # kinds of cures
 FOREIGN = [  # what files that are no image of ours begin with, from which byte on, what they are and what to do
     (0, b"version https://git-lfs", "a pointer of Git LFS", "fetch the image with git lfs pull"),
     (0, b"<!doctype html", "a web page", "download the image again"),
@@ -71,8 +71,8 @@ FOREIGN = [  # what files that are no image of ours begin with, from which byte 
     (0, b"iirs", "a camera's raw file", DEVELOP),
     (0, b"fovb", "a camera's raw file", DEVELOP),
     (8, b"cr\x02\0", "a camera's raw file", DEVELOP),
-    (0, b"\x93numpy", "a NumPy array", WRITE),
-    (0, b"\x89hdf", "an HDF5 file", WRITE),
+    (0, b"\x93numpy", "a NumPy array", ARRAY),
+    (0, b"\x89hdf", "an HDF5 file", ARRAY),
     (0, b"pk\x03\x04", "a ZIP archive", "unpack it"),
     (0, b"%pdf", "a PDF", WRITE),
     (0, b"<svg", "an SVG drawing", WRITE),
@@ -129,6 +129,8 @@ def _cure(kind: str, path: Path) -> str:
         suffix = path.suffix.lower() or ".exr"
         tool = "" if suffix in SUFFIXES else f" (ImageMagick: magick mogrify -format png *{suffix})"
         return f"convert it to a PNG of 8 or 16 bit {beside}{tool}"
+    if kind == ARRAY:
+        return f"write its values as a PNG {beside}: PIL.Image.fromarray(values.astype('uint8')).save(NAME)"
     if kind == DEVELOP:
         return f"develop it to a PNG or JPEG {beside}, all photographs alike"
     return "take its frames out as pictures (ffmpeg -i VIDEO %04d.png), a camera for each" if kind == FRAMES else kind

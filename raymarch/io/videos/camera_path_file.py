@@ -81,6 +81,13 @@ def _camera(i: int, key: Any) -> Camera:
     """Camera of the i-th key; else RaymarchError."""
     if not isinstance(key, dict):
         raise RaymarchError(f"key {i} is a {type(key).__name__}, want a mapping with position, target, up and fov")
+    if "target" not in key and ("rotation" in key or "wxyz" in key):
+        name = "rotation" if "rotation" in key else "wxyz"
+        others = " as in the cameras.json of Gaussian splatting" if name == "rotation" else " as in viser"
+        raise RaymarchError(
+            f"key {i} has a {name} in place of a target,{others}, which is not read; of its rotation matrix R, whose"
+            " columns are right, down and ahead, write target = position + R[:, 2], up = -R[:, 1] and fov [degree]"
+        )
     for name in ("position", "target", "up", "fov"):
         if name not in key:
             raise RaymarchError(f"key {i} has no {name}, want position, target, up and fov; add it")
