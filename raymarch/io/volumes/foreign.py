@@ -22,6 +22,10 @@ MESH = (
     "is a mesh, want a volume; fill it in Python: np.save('a.npy', trimesh.load({0!r},"
     " force='mesh').voxelized(PITCH).fill().matrix)"
 )
+GIFTI = (
+    "fill a surface that is closed in Python: s = nibabel.load({0!r}).agg_data(('pointset', 'triangle'));"
+    " np.save('a.npy', trimesh.Trimesh(*s).voxelized(PITCH).fill().matrix)"
+)
 PARAVIEW = "open it in ParaView, there Filters > Resample To Image, and save that as .vti"
 FIJI = "open it in Fiji and save it as TIFF"
 PACKERS = {
@@ -69,10 +73,18 @@ def told_foreign(path: Path, text: bool = True) -> str | None:
     """
     with path.open("rb") as file:
         head = file.read(HEAD)
-    for know in (_packed, _archive, _of_hdf5, _of_vtk, _raw_behind_text, _beginning, _elsewhere):
+    for know in (_of_brains, _packed, _archive, _of_hdf5, _of_vtk, _raw_behind_text, _beginning, _elsewhere):
         if (told := know(path, head)) is not None:
             return told
     return _table(path, head) if text else None
+
+
+def _of_brains(path: Path, head: bytes) -> str | None:
+    if path.name.lower().endswith((".brik", ".brik.gz", ".brik.bz2")):
+        return f"is values of AFNI, whose header is the .HEAD beside them; in Python: {NIBABEL.format(path.name)}"
+    if b"<gifti" in head.lower():
+        return f"is GIFTI, a surface or what lies on one, want a volume; {GIFTI.format(path.name)}"
+    return None
 
 
 def _packed(path: Path, head: bytes) -> str | None:
@@ -244,6 +256,8 @@ def _table(path: Path, head: bytes) -> str | None:
     mark = next((one for one in (",", ";", "\t") if lines and one in lines[-1]), None)
     try:
         count = len([float(word) for word in (lines[-1].split(mark) if lines else [])])
+        for line in lines[1:-1]:
+            _ = [float(word) for word in line.split(mark)]
     except ValueError:
         return None
     if not count:

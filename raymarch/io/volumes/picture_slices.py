@@ -122,7 +122,7 @@ def _chosen(path: Path, files: Sequence[Path], selection: Selection) -> tuple[li
         if channel is None or channel >= len(several):
             rest = "; ..." if len(several) > 4 else ""
             raise RaymarchError(
-                f"{path}: holds {len(several)} stacks ({words}{rest}), want one; choose one by channel=0 (--channel 0)"
+                f"{path}: holds {len(several)} stacks ({words}{rest}), want one; choose one by channel=0"
                 f" to channel={len(several) - 1}, or move it into a folder of its own"
             )
         stack, channel = several[channel], None
