@@ -151,6 +151,13 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
     return found
 
 
+STORES = {  # of chunks in other layouts, by a file in their folder
+    "attributes.json": "is N5, want OME-Zarr; open it in Fiji (File > Import > N5) and save it as TIFF",
+    "info": "is Neuroglancer's precomputed volume; in Python, with cloud-volume:"
+    " np.save('a.npy', np.asarray(cloudvolume.CloudVolume('file://{0}')[:])[..., 0])",
+}
+
+
 def _packing(path: Path) -> str:
     """What a packed file is by its first bytes, and how to unpack it; "" for others."""
     with path.open("rb") as file:
@@ -169,6 +176,9 @@ def _contents(folder: Path, formats: Sequence[Format]) -> str:
     inside = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
     folders = [one for one in inside if one.is_dir()]
     kinds = Counter(one.suffix.lower() for one in inside if one.is_file())
+    store = next((told for name, told in STORES.items() if (folder / name).is_file()), None)
+    if store is not None:
+        return store.format(folder.resolve(), folder.name)
     pictures = sum(kinds[suffix] for suffix in PICTURES)
     readers = [one for one in formats if one.folder]
     if pictures >= 2:
