@@ -34,6 +34,8 @@ PACKERS = {
     b"\xfd7zXZ\0": ("xz", "unxz -k {0}", "unxz -c {0} > FILE", ".xz"),
     b"\x28\xb5\x2f\xfd": ("Zstandard", "zstd -d {0}", "zstd -dc {0} > FILE", ".zst"),
 }
+BARE = tuple(b"\2\0%c\0" % k for k in (0, 1, 2, 16)) + tuple(b"\x08\0%c\0" % k for k in (0, 1, 5, 8, 18, 22))
+LONGEST_BARE = 256  # bytes of a first element
 # By how they begin; {0} is the file's name and {1} its suffix.
 BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     *((one, PICTURE) for one in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"\x76\x2f\x31\x01", b"#?RADIANCE")),
@@ -73,7 +75,7 @@ def told_foreign(path: Path, text: bool = True) -> str | None:
     """
     with path.open("rb") as file:
         head = file.read(HEAD)
-    for know in (_of_brains, _packed, _archive, _of_hdf5, _of_vtk, _raw_behind_text, _beginning, _elsewhere):
+    for know in (_of_brains, told_bare_dicom, _packed, _archive, _of_hdf5, _of_vtk, _raw_behind_text, _beginning, _elsewhere):
         if (told := know(path, head)) is not None:
             return told
     return _table(path, head) if text else None
@@ -85,6 +87,22 @@ def _of_brains(path: Path, head: bytes) -> str | None:
     if b"<gifti" in head.lower():
         return f"is GIFTI, a surface or what lies on one, want a volume; {GIFTI.format(path.name)}"
     return None
+
+
+def told_bare_dicom(path: Path, head: bytes | None = None) -> str | None:
+    """Of DICOM that lacks its first 132 bytes, as some archives keep it: what writes it with them; None of others."""
+    if head is None:
+        with path.open("rb") as file:
+            head = file.read(8)
+    explicit = head[4:6].isalpha()
+    if head[:4] not in BARE or not (explicit or int.from_bytes(head[4:8], "little") < LONGEST_BARE):
+        return None
+    syntax = f"pydicom.uid.{'Explicit' if explicit else 'Implicit'}VRLittleEndian"
+    told = "" if head[:1] == b"\2" else f"d.ensure_file_meta(); d.file_meta.TransferSyntaxUID = {syntax}; "
+    return (
+        f"is DICOM without its preamble; write all of its folder anew in Python, for f in glob.glob('{path.parent}/*'):"
+        f" d = pydicom.dcmread(f, force=True); {told}d.save_as(f, enforce_file_format=True)"
+    )
 
 
 def _packed(path: Path, head: bytes) -> str | None:

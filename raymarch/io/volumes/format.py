@@ -33,7 +33,7 @@ from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
 from raymarch.io.files.limits import require_file
 from raymarch.io.files.ours import require_ours
-from raymarch.io.volumes.foreign import told_foreign
+from raymarch.io.volumes.foreign import told_bare_dicom, told_foreign
 from raymarch.io.volumes.part import part_of, require_one_place
 from raymarch.io.volumes.scalar_summary import ScalarSummary, bytes_of
 from raymarch.io.volumes.summary import VolumeSummary
@@ -179,6 +179,9 @@ def _contents(folder: Path, formats: Sequence[Format]) -> str:
     store = next((told for name, told in STORES.items() if (folder / name).is_file()), None)
     if store is not None:
         return store.format(folder.resolve(), folder.name)
+    first = next((one for one in inside if one.is_file()), None)
+    if first is not None and (told := told_bare_dicom(first)):
+        return told
     pictures = sum(kinds[suffix] for suffix in PICTURES)
     readers = [one for one in formats if one.folder]
     if pictures >= 2:
