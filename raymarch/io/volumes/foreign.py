@@ -162,7 +162,7 @@ def _of_hdf5(path: Path, head: bytes) -> str | None:
 
 
 def _of_vtk(path: Path, head: bytes) -> str | None:
-    kind = re.search(rb'<VTKFile[^>]*type\s*=\s*"(\w+)"', head)
+    kind = re.search(rb'<VTKFile\b[^>]*\stype\s*=\s*"(\w+)"', head)
     if kind is None or kind.group(1) == b"ImageData":
         return None
     name = kind.group(1).decode()
