@@ -68,8 +68,8 @@ def suggested(file: str, volume: ScalarVolume, place: dict[str, Any], whole: boo
     window, (low, high) = [kind.ground, kind.top], volume.range
     iso = kind.iso if kind.iso is not None and low < kind.iso < high else None
     named, commands = shlex.quote(file), []
-    options = {"channel": "--channel", "time": "--time-point", "level": "--level"}
-    changes = [f"{options[name]} {number}" for name, number in place.items() if number is not None]
+    options = {"channel": "--channel", "time": "--time-point", "level": "--level", "format": "--format"}
+    changes = [f"{options[name]} {said}" for name, said in place.items() if said is not None]
     changes += [] if whole else ["--nan empty"]
     if changes:
         commands.append(f"raymarch convert {named} one.h5 {' '.join(changes)}")

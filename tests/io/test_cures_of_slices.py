@@ -434,7 +434,7 @@ def a_zarr_that_is_there(folder):
 # The choice of a format.
 
 
-@case("is packed by gzip, want a volume file, or a folder of slices; unpack it (gunzip")
+@case("is packed by gzip, and what is in it is no map nor NIfTI; unpack it: gunzip -k a.bin.gz")
 def a_file_that_is_packed(folder):
     import gzip
 
@@ -445,7 +445,7 @@ def a_file_that_is_packed(folder):
     yield lambda: rm.load(folder / "b.npy")
 
 
-@case("is packed by zip, want a volume file, or a folder of slices; unpack it (unzip), and name what was in it")
+@case("is a ZIP archive, want a volume; unpack it: python -m zipfile -e b.zarr.zip FOLDER")
 def a_zarr_that_is_zipped(folder):
     image(folder / "a.zarr")
     shutil.make_archive(str(folder / "b.zarr"), "zip", folder / "a.zarr")

@@ -41,7 +41,14 @@ def chosen(
     asked: dict[str, Any] = {"channel": selection.channel, "time": selection.time}
     for axis in others:
         option = _option(axis, spatial, None if names is None else str(names[axis]))
-        place, count = asked.pop(option, None), int(shape[axis])
+        count = int(shape[axis])
+        if option not in asked and count > 1:
+            where = ", ".join(":" if one in spatial else "0" for one in range(len(shape)))
+            raise RaymarchError(
+                f"{path}: has {' x '.join(map(str, shape))} numbers along {len(shape)} axes, of which {option} chooses"
+                f" one; take one volume in Python, as array[{where}], and np.save that"
+            )
+        place = asked.pop(option, None)
         if place is None and count > 1:
             what = "channels" if option == "channel" else "points in time"
             raise RaymarchError(

@@ -26,6 +26,7 @@ from raymarch.io.volumes.stored_values import CURE
 MARK = b"DICM"
 HEAD = 512  # bytes in which a file says its class
 DIRECTORY = b"\x02\0\x02\0UI" + struct.pack("<H", 20) + b"1.2.840.10008.1.3.10"  # class of a media directory
+ENDS_EARLY = ("cannot reshape", "is less than the expected", "less than expected")  # words of pydicom
 LOOKED_AT = 64  # files of a folder
 
 
@@ -64,7 +65,7 @@ def source(path: Path, selection: Selection) -> Source:
     affine = placed(found, path, left)
     scales = {(one.slope, one.intercept) for one in found}
     same = len(scales) == 1
-    dtype = np.dtype(f"{'i' if first.signed else 'u'}{max(first.bits // 8, 1)}") if same else np.dtype(np.float32)
+    dtype = first.dtype if same else np.dtype(np.float32)
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
@@ -93,10 +94,12 @@ def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray
         pixels = pydicom.pixels.pixel_array(one.path, index=one.frame or 0)
     except Exception as error:  # pydicom raises anything for what it cannot decode
         said = " ".join(str(error).split())[:160]
+        if any(word in said for word in ENDS_EARLY):
+            raise RaymarchError(f"{one.path}: ends before its pixels do ({said}); copy it again") from error
         raise RaymarchError(
             f"{one.path}: cannot be decoded ({said}); convert the series with gdcmconv --raw"
         ) from error
-    if pixels.dtype.kind not in "iu":
+    if pixels.dtype.kind not in "iuf" or (pixels.dtype.kind == "f") != one.is_float:
         raise RaymarchError(f"{one.path}: holds {pixels.dtype} pixels, want whole numbers; {TO_NIFTI}")
     if pixels.shape != (one.rows, one.columns):
         raise RaymarchError(f"{one.path}: holds {pixels.shape} pixels, want {one.rows} x {one.columns}; {CURE}")

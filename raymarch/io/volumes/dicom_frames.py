@@ -114,7 +114,10 @@ def frames_of(data: Any, path: Path) -> list[FramePlace]:
         return [place_of(_tags_of(frame, shared), path, data) for frame in frames]
     if offsets is not None and count > 1 and len(offsets) == count:
         return _dose(data, path, _numbers(offsets, [0.0] * count))
-    raise RaymarchError(f"{path}: has {count} frames and the places of {len(frames)}, want one each; {TO_NIFTI}")
+    by_hand = f"rm.ScalarVolume takes pydicom.dcmread({path.name!r}).pixel_array.T and an affine"
+    raise RaymarchError(
+        f"{path}: has {count} frames and the places of {len(frames)}, want one each; where its frames are slices, {by_hand}"
+    )
 
 
 def _tags_of(frame: Any, shared: Any) -> dict[str, Any]:
@@ -142,11 +145,13 @@ def _dose(data: Any, path: Path, offsets: Sequence[float]) -> list[FramePlace]:
 
 def _numbers(value: Any, default: list[float]) -> list[float]:
     try:
-        numbers = default if value is None else [float(x) for x in value]
+        value = value.split("\\") if isinstance(value, str) else value
+        numbers = default if value is None else [float(str(x).replace(",", ".")) for x in value]
     except (TypeError, ValueError):
         numbers = []
     if len(numbers) != len(default) or not np.isfinite(numbers).all():
-        raise RaymarchError(f"has {len(numbers)} numbers where {len(default)} are wanted; {CURE}")
+        said = str(value)[:60]
+        raise RaymarchError(f"has {said} of its place or scale, where {len(default)} numbers are wanted; {CURE}")
     return numbers
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named
 from raymarch.io.volumes.dicom_decoders import require_not_deflated
-from raymarch.io.volumes.dicom_frames import FRAMES, WHEN, frames_of, place_of
+from raymarch.io.volumes.dicom_frames import FRAMES, TO_NIFTI, WHEN, frames_of, place_of
 from raymarch.io.volumes.source import read_by, text_of
 from raymarch.io.volumes.stored_values import CURE
 
@@ -62,6 +62,7 @@ class Slice:
     real: tuple[str, ...] = ()  # as of `FramePlace`
     unread: tuple[str, ...] = ()  # as of `FramePlace`
     frame: int | None = None  # of a file of several, from 0
+    is_float: bool = False
 
     @property
     def label(self) -> str:
@@ -71,7 +72,12 @@ class Slice:
     @property
     def shape(self) -> tuple[int, int, int, bool]:
         """What must be alike in all slices, as their directions and spacing must."""
-        return self.rows, self.columns, self.bits, self.signed
+        return self.rows, self.columns, self.bits, self.signed or self.is_float
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of its stored numbers."""
+        return np.dtype(f"{'f' if self.is_float else 'i' if self.signed else 'u'}{max(self.bits // 8, 1)}")
 
     @property
     def words(self) -> str:
@@ -269,6 +275,8 @@ def _slices(path: Path) -> list[Slice] | str:
         if lacking or bits not in (1, 8, 16, 32):
             said = f"lacks {', '.join(lacking)}" if lacking else f"has {bits} bits a pixel"
             raise RaymarchError(f"{path}: {said}, want slices of 1, 8, 16 or 32 bits; take it out of the folder")
+        if "MOSAIC" in map(str, data.get("ImageType") or ()):
+            raise RaymarchError(f"{path}: is a mosaic of the slices of a volume, as Siemens writes them; {TO_NIFTI}")
         count = _whole(data, "NumberOfFrames", 1)
         several = count > 1 or "PerFrameFunctionalGroupsSequence" in data
         if not several and data.get("ImagePositionPatient") is None:
@@ -282,6 +290,7 @@ def _slices(path: Path) -> list[Slice] | str:
             "number": float(number) if isinstance(number, (int, float)) else 0.0,
             "name": text_of(data.get("SeriesDescription", "") or ""), "rows": _whole(data, "Rows", 0),
             "columns": _whole(data, "Columns", 0), "bits": bits, "signed": _whole(data, "PixelRepresentation", 0) == 1,
+            "is_float": bits == 32 and data.get("PixelRepresentation") is None,  # FloatPixelData
         }  # fmt: skip
         places = frames_of(data, path) if several else [place_of(data, path)]
     return [Slice(**alike, frame=k if several else None, **vars(place)) for k, place in enumerate(places)]

@@ -22,6 +22,10 @@ MESH = (
     "is a mesh, want a volume; fill it in Python: np.save('a.npy', trimesh.load({0!r},"
     " force='mesh').voxelized(PITCH).fill().matrix)"
 )
+GIFTI = (
+    "fill a surface that is closed in Python: s = nibabel.load({0!r}).agg_data(('pointset', 'triangle'));"
+    " np.save('a.npy', trimesh.Trimesh(*s).voxelized(PITCH).fill().matrix)"
+)
 PARAVIEW = "open it in ParaView, there Filters > Resample To Image, and save that as .vti"
 FIJI = "open it in Fiji and save it as TIFF"
 PACKERS = {
@@ -30,6 +34,8 @@ PACKERS = {
     b"\xfd7zXZ\0": ("xz", "unxz -k {0}", "unxz -c {0} > FILE", ".xz"),
     b"\x28\xb5\x2f\xfd": ("Zstandard", "zstd -d {0}", "zstd -dc {0} > FILE", ".zst"),
 }
+BARE = tuple(b"\2\0%c\0" % k for k in (0, 1, 2, 16)) + tuple(b"\x08\0%c\0" % k for k in (0, 1, 5, 8, 18, 22))
+LONGEST_BARE = 256  # bytes of a first element
 # By how they begin; {0} is the file's name and {1} its suffix.
 BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     *((one, PICTURE) for one in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"\x76\x2f\x31\x01", b"#?RADIANCE")),
@@ -69,10 +75,34 @@ def told_foreign(path: Path, text: bool = True) -> str | None:
     """
     with path.open("rb") as file:
         head = file.read(HEAD)
-    for know in (_packed, _archive, _of_hdf5, _of_vtk, _raw_behind_text, _beginning, _elsewhere):
+    for know in (_of_brains, told_bare_dicom, _packed, _archive, _of_hdf5, _of_vtk, _raw_behind_text, _beginning, _elsewhere):
         if (told := know(path, head)) is not None:
             return told
     return _table(path, head) if text else None
+
+
+def _of_brains(path: Path, head: bytes) -> str | None:
+    if path.name.lower().endswith((".brik", ".brik.gz", ".brik.bz2")):
+        return f"is values of AFNI, whose header is the .HEAD beside them; in Python: {NIBABEL.format(path.name)}"
+    if b"<gifti" in head.lower():
+        return f"is GIFTI, a surface or what lies on one, want a volume; {GIFTI.format(path.name)}"
+    return None
+
+
+def told_bare_dicom(path: Path, head: bytes | None = None) -> str | None:
+    """Of DICOM that lacks its first 132 bytes, as some archives keep it: what writes it with them; None of others."""
+    if head is None:
+        with path.open("rb") as file:
+            head = file.read(8)
+    explicit = head[4:6].isalpha()
+    if head[:4] not in BARE or not (explicit or int.from_bytes(head[4:8], "little") < LONGEST_BARE):
+        return None
+    syntax = f"pydicom.uid.{'Explicit' if explicit else 'Implicit'}VRLittleEndian"
+    told = "" if head[:1] == b"\2" else f"d.ensure_file_meta(); d.file_meta.TransferSyntaxUID = {syntax}; "
+    return (
+        f"is DICOM without its preamble; write all of its folder anew in Python, for f in glob.glob('{path.parent}/*'):"
+        f" d = pydicom.dcmread(f, force=True); {told}d.save_as(f, enforce_file_format=True)"
+    )
 
 
 def _packed(path: Path, head: bytes) -> str | None:
@@ -132,7 +162,7 @@ def _of_hdf5(path: Path, head: bytes) -> str | None:
 
 
 def _of_vtk(path: Path, head: bytes) -> str | None:
-    kind = re.search(rb'<VTKFile[^>]*type\s*=\s*"(\w+)"', head)
+    kind = re.search(rb'<VTKFile\b[^>]*\stype\s*=\s*"(\w+)"', head)
     if kind is None or kind.group(1) == b"ImageData":
         return None
     name = kind.group(1).decode()
@@ -244,6 +274,8 @@ def _table(path: Path, head: bytes) -> str | None:
     mark = next((one for one in (",", ";", "\t") if lines and one in lines[-1]), None)
     try:
         count = len([float(word) for word in (lines[-1].split(mark) if lines else [])])
+        for line in lines[1:-1]:
+            _ = [float(word) for word in line.split(mark)]
     except ValueError:
         return None
     if not count:

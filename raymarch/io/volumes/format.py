@@ -12,6 +12,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from raymarch.arguments.checks import Check, flag, optional
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import (
@@ -33,7 +35,7 @@ from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
 from raymarch.io.files.limits import require_file
 from raymarch.io.files.ours import require_ours
-from raymarch.io.volumes.foreign import told_foreign
+from raymarch.io.volumes.foreign import told_bare_dicom, told_foreign
 from raymarch.io.volumes.part import part_of, require_one_place
 from raymarch.io.volumes.scalar_summary import ScalarSummary, bytes_of
 from raymarch.io.volumes.summary import VolumeSummary
@@ -151,6 +153,23 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
     return found
 
 
+STORES = {  # of chunks in other layouts, by a file in their folder
+    "attributes.json": "is N5, want OME-Zarr; open it in Fiji (File > Import > N5) and save it as TIFF",
+    "info": "is Neuroglancer's precomputed volume; in Python, with cloud-volume:"
+    " np.save('a.npy', np.asarray(cloudvolume.CloudVolume('file://{0}')[:])[..., 0])",
+}
+
+
+OPENED = "np.asarray(PIL.Image.open(f))"
+STACKED = {  # slices that are not read, by suffix: what gives rows and columns of one
+    **dict.fromkeys((".pgm", ".pnm", ".tga", ".jp2", ".j2k"), OPENED),
+    ".gif": "np.asarray(PIL.Image.open(f).convert('L'))",
+    ".npy": "np.load(f)",
+    ".raw": "np.fromfile(f, DTYPE).reshape(ROWS, COLUMNS)",
+    ".exr": "",
+}
+
+
 def _packing(path: Path) -> str:
     """What a packed file is by its first bytes, and how to unpack it; "" for others."""
     with path.open("rb") as file:
@@ -164,11 +183,40 @@ def _packing(path: Path) -> str:
     )
 
 
+def _slices_of_others(folder: Path, inside: Sequence[Path]) -> str | None:
+    """Of a folder whose files are slices of a kind that is not read, the call that stacks them."""
+    counts = Counter(one.suffix.lower() for one in inside if one.suffix.lower() in STACKED)
+    suffix, count = counts.most_common(1)[0] if counts else ("", 0)
+    first = next((one for one in inside if one.suffix.lower() == suffix), None)
+    if count < 2 or first is None or (suffix == ".npy" and not _is_plane(first)):
+        return None
+    if not STACKED[suffix]:
+        return f"is a folder of {count} {suffix} files, want slices as TIFF, PNG, BMP or JPEG; save them as TIFF"
+    files = f"sorted(glob.glob('{folder}/*{first.suffix}'), key=lambda f: [int(n) for n in re.findall('[0-9]+', f)])"
+    return (
+        f"is a folder of {count} {suffix} files, want slices as TIFF, PNG, BMP or JPEG; stack them in Python:"
+        f" np.save('a.npy', np.stack([{STACKED[suffix]}.T for f in {files}], -1))"
+    )
+
+
+def _is_plane(file: Path) -> bool:
+    """Whether an array in a file has two axes."""
+    with suppress(Exception):  # as NumPy raises for a file that is none
+        return np.load(file, mmap_mode="r", allow_pickle=False).ndim == 2
+    return False
+
+
 def _contents(folder: Path, formats: Sequence[Format]) -> str:
     """What is in a folder that is no volume, and what to name or do in its place; "" where nothing can be said."""
     inside = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
     folders = [one for one in inside if one.is_dir()]
     kinds = Counter(one.suffix.lower() for one in inside if one.is_file())
+    store = next((told for name, told in STORES.items() if (folder / name).is_file()), None)
+    if store is not None:
+        return store.format(folder.resolve(), folder.name)
+    first = next((one for one in inside if one.is_file()), None)
+    if first is not None and (told := told_bare_dicom(first)):
+        return told
     pictures = sum(kinds[suffix] for suffix in PICTURES)
     readers = [one for one in formats if one.folder]
     if pictures >= 2:
@@ -178,6 +226,10 @@ def _contents(folder: Path, formats: Sequence[Format]) -> str:
             " set; one colour of slices is read by format='picture-slices' and channel=0 (raymarch convert --format"
             " picture-slices --channel 0)"
         )
+    if (told := _slices_of_others(folder, inside)) is not None:
+        return told
+    if not inside:
+        return "is an empty folder, want a volume file, or a folder of slices; check the path"
     found = [one for one in folders[:MOST_FOLDERS] if any(recognises(reader, one) for reader in readers)]
     if found:
         more = f", or {found[1].name}" if len(found) == 2 else f", or one of {len(found) - 1} more" if found[1:] else ""

@@ -105,19 +105,32 @@ def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
 def arrays_of_others(file: h5py.File, path: Path) -> str:
     """Arrays of another program's file, largest first, and the call that takes the largest of three axes or more."""
     found: list[tuple[int, str, h5py.Dataset]] = []
+    fields: list[tuple[str, h5py.Dataset]] = []
+    links: list[str] = []
     seen = [0]
 
     def look(name: str, item: h5py.Group | h5py.Dataset) -> bool | None:
         seen[0] += 1
         if isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in "biuf":
             found.append((math.prod(item.shape), name, item))
+        elif isinstance(item, h5py.Dataset) and item.shape and item.dtype.names and item.ndim >= 3:
+            fields.append((name, item))
+        elif isinstance(item, h5py.Group):
+            links.extend(_links(item))
         return True if seen[0] > MOST_OBJECTS else None
 
+    links.extend(_links(file))
     file.visititems(look)
     found.sort(key=lambda one: -one[0])
     told = [f"{escaped(name)} ({' x '.join(map(str, item.shape))} {item.dtype})" for _, name, item in found[:MOST_TOLD]]
     more = f" and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
     several = next(((name, item) for _, name, item in found if sum(n > 1 for n in item.shape) >= 3), None)
+    if several is None and fields:
+        name, item = fields[0]
+        said = f"it has {escaped(name)} of the fields {', '.join(map(str, item.dtype.names))}; take one in Python: "
+        return f"{said}np.save('a.npy', h5py.File({path.name!r})[{name!r}][{item.dtype.names[0]!r}].T)"
+    if several is None and links:
+        return f"what it holds lies in other files, {'; '.join(links[:MOST_TOLD])}; name the one that holds the values"
     if several is None:
         return (
             f"it has no array of three axes ({', '.join(told) or 'none at all'}{more}), want a volume; check the path"
@@ -127,6 +140,16 @@ def arrays_of_others(file: h5py.File, path: Path) -> str:
     index = ", ".join(":" if axis in kept else "0" for axis in range(item.ndim))
     call = f"np.save('a.npy', h5py.File({path.name!r})[{name!r}][{index}].T)"
     return f"it has {', '.join(told)}{more}; take one in Python: {call}, by .T from z, y, x to x, y, z"
+
+
+def _links(group: h5py.Group) -> list[str]:
+    """Names in a group that are in other files, and which."""
+    found = []
+    for name in list(group)[:MOST_OBJECTS]:
+        link = group.get(name, getlink=True)
+        if isinstance(link, h5py.ExternalLink):
+            found.append(f"{escaped(name)} in {escaped(str(link.filename))}")
+    return found
 
 
 def declared_bytes(dataset: h5py.Dataset) -> int:

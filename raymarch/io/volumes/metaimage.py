@@ -74,6 +74,10 @@ def header_of(path: Path) -> tuple[dict[str, str], int]:
             raise RaymarchError(f"{path}: has the line {line[:60]!r}, want KEY = VALUE, each key once; correct it")
         if line:
             fields[key] = value
+        if end < 0 and LAST not in fields and fields.get("ObjectType", "Image") != "Image":
+            raise RaymarchError(
+                f"{path}: is a {fields['ObjectType'][:20]} of MetaIO, want an Image; name the image that it belongs to"
+            )
         if end < 0 and LAST not in fields:
             raise RaymarchError(f"{path}: has no {LAST} in its first {LONGEST_HEADER:,} bytes; {CURE}")
     return fields, at

@@ -34,6 +34,13 @@ COMPONENTS = {128: ("u1", 3), 2304: ("u1", 4), 32: ("f4", 2), 1792: ("f8", 2)}  
 WIDE = {1536: "float128", 2048: "complex256"}
 UNITS = {1: "m", 2: "mm", 3: "um"}  # by the lowest three bits of xyzt_units
 NAMES = {"mm": "mm", "m": "meter", "um": "micron"}  # as nibabel calls them
+CIFTI = range(3000, 3100)  # intents of brain models in NIfTI-2
+IS_CIFTI = (
+    "is CIFTI, values of a list of places, want a volume; in Python, of those that lie in one:"
+    " i = nibabel.load({0!r}); m = i.header.get_axis(1); v = np.zeros(m.volume_shape);"
+    " v[tuple(m.voxel[m.volume_mask].T)] = i.get_fdata()[0, m.volume_mask];"
+    " nibabel.save(nibabel.Nifti1Image(v, m.affine), 'a.nii.gz')"
+)
 KINDS = ("x", "y", "z", "time", "channel", "channel", "channel")
 FARTHEST = 2**62  # byte of a file
 STEP = 0.01  # of a step of the stored values: what single precision may move one by
@@ -149,11 +156,18 @@ def source(path: Path, selection: Selection) -> Source:
     first = float(header["vox_offset"])  # NIfTI-1's is a float
     first = abs(first) if files.pair and not is_nifti else first  # of Analyze it may say that there are gaps
     least = 0 if files.pair else int(header.template_dtype.itemsize) + 4  # with the mark of extensions
+    if len(sizes) == 2:
+        raise RaymarchError(
+            f"{path}: has {sizes[0]} x {sizes[1]} values, want x, y and z; a slice is no volume: stack several by"
+            " np.stack"
+        )
     if not least <= first < FARTHEST or len(sizes) < 3:
         raise RaymarchError(
             f"{path}: has {len(sizes)} axes and values from byte {first:.0f} on, want x, y, z from {least} or more;"
-            f" {'a slice is no volume: stack several by np.stack' if len(sizes) == 2 else CURE}"
+            f" {CURE}"
         )
+    if is_nifti and int(header["intent_code"]) in CIFTI and sizes[:4] == (1, 1, 1, 1):
+        raise RaymarchError(f"{path}: {IS_CIFTI.format(path.name)}")
     offset, packing, shape = int(first), _packing(files.values), (parts, *sizes) if parts else sizes
     begin = 1 if parts else 0
     index, remarks = chosen(

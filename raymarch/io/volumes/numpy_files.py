@@ -114,6 +114,8 @@ def _chosen(
     if not 3 <= len(shape) <= 5:
         what = "a slice is no volume, stack several by np.stack" if len(shape) == 2 else "reshape it"
         how = _saved(path, name, ".reshape(x, y, z)")
+        if not shape:
+            raise RaymarchError(f"{path}: has one number, want an array (x, y, z); name another file, or save one")
         raise RaymarchError(f"{path}: has shape {shape}, want (x, y, z); {what}, or {how}")
     names = ["x", "y", "z", "channel", "time"][: len(shape)]
     if len(shape) == 4 and selection.channel is None and 1 <= shape[0] <= 4 < min(shape[1:]):

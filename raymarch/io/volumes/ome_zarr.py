@@ -201,7 +201,9 @@ def _axes(path: Path, image: dict[str, Any], array: Any, plain: bool) -> tuple[l
         elif told is None:
             remarks = (f"names no axes, the last of {', '.join(USUAL)} are assumed; says no spacing, 1 is assumed",)
         else:
-            remarks = ("says no spacing; 1 is assumed",)
+            beside = [str(one) for one in told if _is_array(path.parent / str(one))]  # as xarray stores coordinates
+            where = f"has coordinates beside it, {named(beside)}, which are not read" if beside else "says no spacing"
+            remarks = (f"{where}; 1 is assumed" + (" as the spacing (rm.load takes spacing=)" if beside else ""),)
     if told is None:
         told = list(USUAL[-count:])
     names = [str(one.get("name", "") if isinstance(one, dict) else one).lower() for one in told] if told else []
@@ -219,6 +221,10 @@ def _axes(path: Path, image: dict[str, Any], array: Any, plain: bool) -> tuple[l
         cure = "is one picture, want a stack; choose an image with z" if flat else "want x, y, z among them"
         raise RaymarchError(f"{path}: has axes {names[:6]}, {cure}" + ("" if flat else f"; {BY_ZARR}"))
     return names, remarks
+
+
+def _is_array(folder: Path) -> bool:
+    return (folder / ".zarray").is_file() or (folder / "zarr.json").is_file()
 
 
 def _others(path: Path, folder: Path, plain: bool) -> tuple[str, ...]:

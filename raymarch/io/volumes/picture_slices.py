@@ -26,6 +26,8 @@ from raymarch.io.volumes.source import Slices, Source, read_by
 from raymarch.io.volumes.tiff_pages import pages_of
 from raymarch.io.volumes.tiff_place import placed_by
 
+HEIGHT = re.compile(r"(?:^|[^a-z])(?:z|slice|plane)[^a-z0-9]*$")  # before a number in a name of small letters
+OTHER = re.compile(r"(?:^|[^a-z])(?:c|ch|channel|w|t|time|tp)[^a-z0-9]*$")
 TIFF_ENDINGS = (".tif", ".tiff")
 KINDS = {
     **dict.fromkeys(TIFF_ENDINGS, "TIFF"), ".png": "PNG", ".bmp": "BMP", ".webp": "WebP",
@@ -53,7 +55,7 @@ def _pictures(folder: Path) -> list[Path]:
     """Pictures of a folder, slice 9 before slice 10, without hidden ones: macOS lays `._1.tif` beside `1.tif`."""
     seen = (one for one in folder.iterdir() if not one.name.startswith("."))
     pictures = (one for one in seen if one.suffix.lower() in KINDS and one.is_file())
-    return sorted(pictures, key=lambda one: natural(one.name))
+    return sorted(pictures, key=lambda one: natural(one.name.lower()))
 
 
 def _of_set(path: Path) -> bool:
@@ -88,22 +90,26 @@ def detect(path: Path) -> bool:
 
 
 def _stacks(files: Sequence[Path]) -> list[list[Path]]:
-    """Files that belong together: alike but for the number that counts them, the last that varies."""
+    """Files that belong together: alike but for the number that counts them, that of z or else the last that varies."""
     groups: dict[tuple[str, ...], list[tuple[tuple[int, ...], Path]]] = {}
     for file in files:
         parts = NUMBER.split(file.stem)
-        key = (KINDS[file.suffix.lower()], *parts[::2])
+        key = (KINDS[file.suffix.lower()], *(part.lower() for part in parts[::2]))
         groups.setdefault(key, []).append((tuple(int(part) for part in parts[1::2]), file))
     if all(len(group) == 1 for group in groups.values()):
         return [list(files)] if len({key[0] for key in groups}) == 1 else [[file] for file in files]
     found = []
-    for group in groups.values():
+    for (_, *texts), group in groups.items():
         values = [sorted(set(column)) for column in zip(*(numbers for numbers, _ in group), strict=True)]
         varying = [k for k, several in enumerate(values) if len(several) > 1]
-        if len(varying) > 1 and int(np.prod([len(values[k]) for k in varying])) == len(group):
+        heights = [k for k in varying if HEIGHT.search(texts[k])]
+        others = [k for k in varying if OTHER.search(texts[k])]
+        whole = int(np.prod([len(values[k]) for k in varying])) == len(group)
+        if len(varying) > 1 and (whole or len(heights) == 1 or others):
+            plain = heights or [k for k in varying if k not in others] or varying
             parts_of: dict[tuple[int, ...], list[Path]] = {}
             for numbers, file in group:
-                parts_of.setdefault(tuple(numbers[k] for k in varying[:-1]), []).append(file)
+                parts_of.setdefault(tuple(numbers[k] for k in varying if k != plain[-1]), []).append(file)
             found += [one for _, one in sorted(parts_of.items())]
         else:
             found.append([file for _, file in group])
@@ -122,7 +128,7 @@ def _chosen(path: Path, files: Sequence[Path], selection: Selection) -> tuple[li
         if channel is None or channel >= len(several):
             rest = "; ..." if len(several) > 4 else ""
             raise RaymarchError(
-                f"{path}: holds {len(several)} stacks ({words}{rest}), want one; choose one by channel=0 (--channel 0)"
+                f"{path}: holds {len(several)} stacks ({words}{rest}), want one; choose one by channel=0"
                 f" to channel={len(several) - 1}, or move it into a folder of its own"
             )
         stack, channel = several[channel], None

@@ -31,6 +31,7 @@ from raymarch.io.volumes.tiff_place import placed_by
 log = logging.getLogger("raymarch")
 MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 MOST_RATIO = 2000  # to which LZW and deflate pack what is empty
+MOST_COLOURS = 4  # channels without a z that are taken for channels
 FEW = 4  # times as many pages as others a stack has that is taken for the file's
 DEPTHS, TIMES = "ZIQ", "T"
 GREY = "minisblack"  # said, as rows of 3 or 4 columns are taken for colours else
@@ -62,15 +63,16 @@ def source(path: Path, selection: Selection) -> Source:
             series = list(file.series)
         stack, image, remarks, selection = _stack(path, file, series, pages, selection)
         finest, stack = stack, _level(path, stack, selection.level)
-        dtype, axes, shape = np.dtype(stack.dtype), stack.axes, tuple(int(n) for n in stack.shape)
+        dtype, axes, shape = np.dtype(stack.dtype), _axes(stack), tuple(int(n) for n in stack.shape)
         if dtype.kind != "b" and dtype.itemsize not in SIZES.get(dtype.kind, ()):
             raise RaymarchError(
                 f"{path}: holds {dtype}, want whole numbers or floats; rm.ScalarVolume takes one made of"
                 " tifffile.imread(..).T, such as its .real or numpy.abs of it"
             )
-        fixed, depth = _chosen(path, axes, shape, selection)
+        fixed, depth, said = _chosen(path, axes, shape, selection)
+        remarks += said
         placed = placed_by(file, finest, fixed, image)
-        times = [finest.shape[finest.axes.index(axis)] / shape[axes.index(axis)] for axis in ("X", "Y", depth)]
+        times = [finest.shape[_axes(finest).index(axis)] / shape[axes.index(axis)] for axis in ("X", "Y", depth)]
     declared = math.prod(shape) * dtype.itemsize
     if declared > MOST_RATIO * path.stat().st_size:
         raise RaymarchError(f"{path}: declares {declared:,} bytes but holds {path.stat().st_size:,}; {CURE}")
@@ -217,14 +219,38 @@ def _odd(path: Path, file: Any, series: Any, pages: Sequence[Page]) -> tuple[Sta
     return Stack(file, found, f"Q{first.axes}", (count, *first.shape), np.dtype(first.dtype)), (remark,)
 
 
-def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection) -> tuple[dict[str, int], str]:
-    """Places along axes that are not of space, and which axis is z; RaymarchError where one must be chosen."""
+def _axes(series: Any) -> str:
+    """A letter for each axis: of several axes that nobody named the last is Q, and those before it are a, b, c, ..."""
+    axes = str(series.axes)
+    spare = iter("abcdefghijklmnopqrstuvwxyz")
+    return "".join(next(spare) if axis in axes[k + 1 :] else axis for k, axis in enumerate(axes))
+
+
+def _chosen(
+    path: Path, axes: str, shape: tuple[int, ...], selection: Selection
+) -> tuple[dict[str, int], str, tuple[str, ...]]:
+    """Places along axes that are not of space, which axis is z, and what was assumed.
+
+    RaymarchError where one must be chosen.
+    """
     if "X" not in axes or "Y" not in axes:
         raise RaymarchError(f"{path}: has axes {axes[:20]}, want pages of rows and columns; {CURE}")
     others = [axis for axis in axes if axis not in "XY"]
     depth = next((axis for axis in "Z" + DEPTHS if axis in others), None)
-    if depth is None and "T" in others and "C" not in others:
+    remarks: tuple[str, ...] = ()
+    counts = {axis: shape[axes.index(axis)] for axis in others}
+    if depth is None and counts.get("T", 1) > 1:
         depth = "T"  # a stack whose pages nobody named
+        remarks = (f"names its {counts['T']} pages points in time; they are taken as slices along z",)
+    if depth is None and counts.get("C", 1) > MOST_COLOURS:
+        depth = "C"  # as tifffile writes a stack for ImageJ whose axes nobody named
+        remarks = (f"names its {counts['C']} pages channels; they are taken as slices along z",)
+    if depth is None and counts.get("C", 1) > 1:
+        again = f"tifffile.imread({path.name!r}), imagej=True, metadata={{'axes': 'ZYX'}}"
+        raise RaymarchError(
+            f"{path}: is one picture of {counts['C']} channels, want a stack along z; if its pages are slices, say"
+            f' so in Python: tifffile.imwrite("stack.tif", {again})'
+        )
     if depth is None:
         raise RaymarchError(
             f"{path}: is one picture ({axes}), want a stack of 2 or more; name the folder of its slices"
@@ -235,7 +261,15 @@ def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection)
         if axis == depth:
             continue
         option = "time" if axis in TIMES else "channel"
-        place, count = asked.pop(option, None), shape[axes.index(axis)]
+        count = shape[axes.index(axis)]
+        if option not in asked and count > 1:
+            sizes = " x ".join(map(str, shape))
+            where = ", ".join("0" if one in others and one != depth else ":" for one in axes)
+            raise RaymarchError(
+                f"{path}: has {sizes} numbers along {len(shape)} axes, of which {option} chooses one; take one volume in"
+                f" Python: {_imwrite('one.tif', f'tifffile.imread({path.name!r})[{where}]')}"
+            )
+        place = asked.pop(option, None)
         if place is None and count > 1:
             what = f"{count} colours" if axis == "S" else f"{count} {option}s"
             raise RaymarchError(f"{path}: has {what}, want one volume; choose one by {option}=0")
@@ -243,7 +277,7 @@ def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection)
             raise RaymarchError(f"{path}: {option} is {place}, but it has {count}; choose one from 0 to {count - 1}")
         fixed[axis] = place or 0
     require_one_place(Selection(**asked), path)
-    return fixed, depth
+    return fixed, depth, remarks
 
 
 def _require_beside(path: Path, ome: str) -> None:
@@ -261,7 +295,7 @@ def _require_beside(path: Path, ome: str) -> None:
 
 def _planes(series: Any, fixed: dict[str, int], depth: str, page_by_page: bool = True) -> Callable[[int], np.ndarray]:
     """Rows and columns of a z: of the page that holds it, where each page is one plane, else of the whole stack."""
-    axes, shape = series.axes, series.shape
+    axes, shape = _axes(series), series.shape
     outer = [axis for axis in axes if axis not in "YXS" or axes.index(axis) < axes.index("Y")]
     inner = [axis for axis in axes if axis not in outer]
     counts = [shape[axes.index(axis)] for axis in outer]

@@ -131,7 +131,7 @@ def _by_imagej(notes: Mapping[str, Any], stack: Any) -> Placed:
     kind = _whole(page.tags["ResolutionUnit"].value) if "ResolutionUnit" in page.tags else 1
     if kind == 2 and math.isclose(x * SCREEN, 1.0):
         x, y, kind = 1.0, 1.0, 1  # as ImageJ does
-    steps = [x, y, abs(_float(notes.get("spacing")))]
+    steps = [x, y, abs(_float(str(notes.get("spacing")).replace(",", ".")))]
     missing = [axis for axis, step in zip("xyz", steps, strict=True) if not step > 0]
     steps = [step if step > 0 else 1.0 for step in steps]
     remarks: tuple[str, ...] = (f"says no spacing along {', '.join(missing)}; 1 is assumed",) if missing else ()
