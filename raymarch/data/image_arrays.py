@@ -74,9 +74,7 @@ def _images(value: object) -> Images:
             raise Wrong("has both 3 and 4 channels", "give all an alpha, or none")
         return gathered(several)
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, (str, PathLike)) for one in value):
-        raise Wrong(
-            f"is {shown(value)}", "read them: [np.asarray(PIL.Image.open(path).convert('RGB')) for path in it]"
-        )
+        raise Wrong(f"is {shown(value)}", "read them: [np.asarray(PIL.Image.open(path).convert('RGB')) for path in it]")
     images = numeric(value)
     if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
         raise Wrong(f"is {images.dtype} {images.shape}", _images_cure(images))

@@ -14,10 +14,11 @@ import h5py
 import numpy as np
 import PIL.Image
 import pytest
-import raymarch as rm
 from click.testing import CliRunner
-from raymarch.cli import cli, main
 from skips import require_extra
+
+import raymarch as rm
+from raymarch.cli import cli, main
 
 pytestmark = pytest.mark.extra
 pydicom = require_extra("pydicom", "formats")
@@ -247,7 +248,10 @@ OTHERS = {
     "a.vtr": (HEADER.format("RectilinearGrid").encode(), "is RectilinearGrid of VTK"),
     "a.vtm": (HEADER.format("vtkMultiBlockDataSet").encode(), "is vtkMultiBlockDataSet of VTK"),
     "a.pvti": (HEADER.format("PImageData").encode(), "is PImageData of VTK, want ImageData (.vti); open it"),
-    "a.surf.gii": (b'<?xml version="1.0"?>\n<!DOCTYPE GIFTI>\n<GIFTI Version="1.0">\n1 0 0\n0 1 0\n</GIFTI>', "is GIFTI"),
+    "a.surf.gii": (
+        b'<?xml version="1.0"?>\n<!DOCTYPE GIFTI>\n<GIFTI Version="1.0">\n1 0 0\n0 1 0\n</GIFTI>',
+        "is GIFTI",
+    ),
     "a+orig.BRIK": (bytes(90), "is values of AFNI, whose header is the .HEAD beside"),
     "a+orig.BRIK.gz": (b"\x1f\x8b" + bytes(90), "is values of AFNI, whose header is the .HEAD beside"),
     "a.mha": (b"ObjectType = Mesh\nNDims = 3\n", "is a Mesh of MetaIO, want an Image"),

@@ -116,7 +116,8 @@ def frames_of(data: Any, path: Path) -> list[FramePlace]:
         return _dose(data, path, _numbers(offsets, [0.0] * count))
     by_hand = f"rm.ScalarVolume takes pydicom.dcmread({path.name!r}).pixel_array.T and an affine"
     raise RaymarchError(
-        f"{path}: has {count} frames and the places of {len(frames)}, want one each; where its frames are slices, {by_hand}"
+        f"{path}: has {count} frames and the places of {len(frames)}, want one each; where its frames are slices,"
+        f" {by_hand}"
     )
 
 

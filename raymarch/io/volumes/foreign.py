@@ -75,7 +75,17 @@ def told_foreign(path: Path, text: bool = True) -> str | None:
     """
     with path.open("rb") as file:
         head = file.read(HEAD)
-    for know in (_of_brains, told_bare_dicom, _packed, _archive, _of_hdf5, _of_vtk, _raw_behind_text, _beginning, _elsewhere):
+    for know in (
+        _of_brains,
+        told_bare_dicom,
+        _packed,
+        _archive,
+        _of_hdf5,
+        _of_vtk,
+        _raw_behind_text,
+        _beginning,
+        _elsewhere,
+    ):
         if (told := know(path, head)) is not None:
             return told
     return _table(path, head) if text else None

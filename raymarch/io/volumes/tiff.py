@@ -266,8 +266,8 @@ def _chosen(
             sizes = " x ".join(map(str, shape))
             where = ", ".join("0" if one in others and one != depth else ":" for one in axes)
             raise RaymarchError(
-                f"{path}: has {sizes} numbers along {len(shape)} axes, of which {option} chooses one; take one volume in"
-                f" Python: {_imwrite('one.tif', f'tifffile.imread({path.name!r})[{where}]')}"
+                f"{path}: has {sizes} numbers along {len(shape)} axes, of which {option} chooses one; take one volume"
+                f" in Python: {_imwrite('one.tif', f'tifffile.imread({path.name!r})[{where}]')}"
             )
         place = asked.pop(option, None)
         if place is None and count > 1:
