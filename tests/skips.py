@@ -19,6 +19,7 @@ LISTED = {
     r"a GPU adds up in any order": "under --arch cuda; everywhere else these run",
     r"no CUDA device": "a GPU, which few machines have",
     r"no browser": "Chromium, which the viewer's pages and widgets are tried in",
+    r"no address but loopback's": "a network, without which a machine has only its loopback",
     r"no OpenGL": "a driver for VTK's pictures; those that are kept are compared everywhere",
     r"real data is not beside the repository": "photographs and volumes of others, which the project does not ship",
     r"of POSIX|POSIX's|Windows|no named pipes|Linux's|no bash": "another operating system",

@@ -10,7 +10,9 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the system kills children of the dead on Linux alone")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="that the system ends the children of a dead process is Linux's"
+)
 
 RUNNER = """
 import os, sys, threading, time

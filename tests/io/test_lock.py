@@ -25,7 +25,7 @@ with locked(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
 """
-posix = pytest.mark.skipif(os.name == "nt", reason="of processes that are killed and of links")
+posix = pytest.mark.skipif(os.name == "nt", reason="killed processes and links of POSIX")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Meshes far from the origin keep their shape in every format, and what was moved says by how much."""
+"""Law: meshes far from the origin keep their shape in every format, and what was moved says by how much."""
 
 from __future__ import annotations
 
