@@ -75,8 +75,11 @@ def _look(source: Source, look: Look, window: Any, notes: list[str]) -> list[str
             words += ["--clip-box", _list(np.ravel(look.clip.box))]
         for normal, offset in look.clip.planes:
             words += ["--clip-plane", _list([*normal, offset])]
-    if rule.background and look.background is not None:
-        words += ["--background", _list(look.background)]
+    behind = look.background
+    if behind is None and isinstance(source, VolumeSource) and source.values:
+        behind = source.background  # as raymarch render puts a scan on another ground than its own white
+    if rule.background and behind is not None:
+        words += ["--background", _list(behind)]
     if look.extras in ("depth", "opacity"):
         words.append("--extras")
         notes.append(f"the {look.extras} is the file that ends in _{look.extras}.png")
