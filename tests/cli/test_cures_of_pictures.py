@@ -84,7 +84,8 @@ CURES = [  # the mistake, what is said, what is typed then
     (f"{FOG} --shading", "leave it out", FOG),
     (f"{FOG} --preintegrated", "want mode transfer", f"{FOG} --preintegrated --mode transfer"),
     (f"{R} --with ct.h5 --shading", "leave it out", f"{R} --with ct.h5"),
-    (R.replace("scan.h5", "holes.npy"), "convert --nan empty", "convert holes.npy filled.h5 --nan empty"),
+    (R.replace("scan.h5", "holes.npy"), "convert holes.npy whole.h5 --nan empty takes",
+     "convert holes.npy whole.h5 --nan empty"),
     (f"{R} --extras --out new.gif", "give a folder as --out", f"{R} --extras"),
     (f"{SLICES} --colour", "leave --colour out, or take --colormap", f"{SLICES} --colormap magma"),
     (f"{SLICES} --window 5,1", "the first the less", f"{SLICES} --window 1,5"),
@@ -165,7 +166,8 @@ def test_view_begins_with_the_look_of_render(options, wanted, typed, monkeypatch
     require_extra("websockets", "viewer")
     begun = {}
 
-    def shown(server, watched, views, stop, begin, window):
+    def shown(server, watched, views, stop, begin, window, ready):
+        ready()
         with contextlib.closing(VolumeSource(watched.volume, views, begin(watched.volume), window)) as source:
             begun["look"] = source.look
 
