@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from raymarch.data.transfer_function import MOST_KNOTS, TransferFunction
+from raymarch.data.value_contents import FINEST, above
 from raymarch.data.value_kind import ValueKind, kind_of, strided, values_at
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError, figures
@@ -15,9 +16,7 @@ RANGE = (1.0, 99.9)  # percentiles that count as the range
 CLEAR = 0.2  # of the range, from its lower end, is seen through
 LENGTHS = 50  # unit lengths of a colour map along the longest side
 THIN, THICK = 200, 25  # unit lengths of a named table along the longest side, at most and at least
-FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision
 SMALLEST = 1e-30  # range of values, under which a table's knots are not told apart
-LEAST = 1e-30  # values of which single precision keeps all figures
 MOST = 0.5  # opacity of a colour map at the upper end over one of them
 BAND = 0.25  # half of the width in which a label is seen
 
@@ -97,6 +96,18 @@ def _too_fine(low: float, high: float) -> str:
     return f"values are from {least} to {most}, which single precision hardly tells apart; subtract the least"
 
 
+def _check_fine(low: float, high: float, volume: Volume) -> None:
+    """Raises RaymarchError for ends of a table of a volume's values that single precision does not tell apart."""
+    if abs(high - low) < FINEST * max(abs(low), abs(high)):
+        raise RaymarchError(_too_fine(*range_of(volume)))
+    if abs(high - low) < SMALLEST:
+        least, most = figures(*range_of(volume), least=4)
+        raise RaymarchError(
+            f"values are from {least} to {most}, less than single precision holds; multiply them, so that they are"
+            f" apart by {SMALLEST:g} or more"
+        )
+
+
 def _of_labels(labels: Sequence[float]) -> list[tuple[float, tuple[float, float, float], float]]:
     """Knots of labels, whole numbers: each is seen in a band about it, so that one is not seen on the way to others."""
     knots: list[tuple[float, tuple[float, float, float], float]] = []
@@ -122,12 +133,7 @@ def table_of_kind(volume: Volume, kind: ValueKind) -> tuple[TransferFunction, st
     """
     name = OF_KIND[kind.name]
     low, high = kind.low, kind.high
-    if max(abs(kind.low), abs(kind.high)) < LEAST:
-        raise RaymarchError(
-            f"values are up to {max(map(abs, range_of(volume))):.4g}, under what single precision holds; multiply them"
-        )
-    if abs(kind.high - kind.low) < FINEST * max(abs(kind.low), abs(kind.high)):
-        raise RaymarchError(_too_fine(*range_of(volume)))
+    _check_fine(low, high, volume)
     made = named_table(volume, name, low, high, kind.labels)
     return made, name if name in HOUNSFIELD or name == "labels" else f"{name},{low:.12g},{high:.12g}"
 
@@ -158,14 +164,9 @@ def default_table(
     if most <= least:
         least, most = float(values.min()), float(values.max())
     if most <= least:  # one value everywhere, which is seen unless it is nothing
-        least, most = (most - max(1.0, 2 * FINEST * abs(most)), most) if most != 0 else (0.0, 1.0)
-    if low is None and high is None and most - least < FINEST * max(abs(least), abs(most)):
-        raise RaymarchError(_too_fine(least, most))
-    if low is None and high is None and most - least < SMALLEST:
-        raise RaymarchError(
-            f"values are from {least:.4g} to {most:.4g}, less than single precision holds; multiply them, so that they"
-            f" are apart by {SMALLEST:g} or more"
-        )
+        least, most = (-above(-most), most) if most != 0 else (0.0, 1.0)
+    if low is None and high is None:
+        _check_fine(float(least), float(most), volume)
     low = float(least + CLEAR * (most - least)) if low is None else low
     high = float(most) if high is None else high
     length = float(np.ptp(volume.corners, axis=0).max()) / LENGTHS

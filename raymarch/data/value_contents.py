@@ -10,7 +10,7 @@ import numpy as np
 from raymarch.data.scalar_volume import ScalarVolume
 
 BINS = 16
-FINEST = 1e-5  # of values that are alike: how far apart the ends of a window about them are
+FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision
 LEAST = 1e-290  # range that bins share: below it their number over it is infinite, and processors take it for 0
 EXACT = 2**53  # whole numbers beyond it are not all doubles
 
@@ -82,13 +82,13 @@ def bin_range(low: float, high: float, bins: int) -> tuple[float, float]:
 
 
 def above(low: float) -> float:
-    """Upper end of a window of values that are all alike: 1 over them, or what single precision tells apart.
+    """Upper end of a window of values that are all alike: 1 over them, or what a table tells apart.
 
     Example:
         >>> above(3.0), above(1e17) > 1e17
         (4.0, True)
     """
-    return low + max(1.0, FINEST * abs(low))
+    return low + max(1.0, 2 * FINEST * abs(low))
 
 
 def apart(low: float, high: float) -> tuple[float, float]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.arguments.arrays import Colour
-from raymarch.data.default_table import FINEST, default_table, has_values_alone, table_of_kind
+from raymarch.data.default_table import default_table, has_values_alone, table_of_kind
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.transfer_function import TransferFunction
+from raymarch.data.value_contents import FINEST
 from raymarch.data.value_kind import ValueKind, kind_of, strided, values_at
 from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.geometry.clip import Clip
