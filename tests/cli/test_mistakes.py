@@ -219,10 +219,10 @@ def test_words_are_mended_where_they_mean_one_thing(line):
 
 
 def test_home_is_found_in_quotes_and_behind_an_equals_sign(here, monkeypatch):
-    monkeypatch.setenv("HOME", "/home/me")
-    monkeypatch.setenv("USERPROFILE", "/home/me")
+    monkeypatch.setenv("HOME", "/houses/me")
+    monkeypatch.setenv("USERPROFILE", "/houses/me")
     words = mistakes.repaired(command("render"), ["~/v.h5", "--out=~/o", "~", "a~b", "~other/v.h5"])
-    assert words == ["/home/me/v.h5", "--out=/home/me/o", "/home/me", "a~b", "~other/v.h5"]
+    assert words == ["/houses/me/v.h5", "--out=/houses/me/o", "/houses/me", "a~b", "~other/v.h5"]
     (here / "~").mkdir()
     assert mistakes.repaired(command("render"), ["~/v.h5"]) == ["~/v.h5"]
 

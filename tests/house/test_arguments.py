@@ -469,7 +469,7 @@ ROWS = {
         (lambda: rm.ScalarVolume(), "values is None|values are None"),
         (lambda: rm.ScalarVolume(np.zeros((4, 4))), "values have shape (4, 4), want whole numbers or floats (x, y, z)"),
         (lambda: rm.ScalarVolume(np.zeros((4, 4, 1))), "values have shape (4, 4, 1)"),
-        (lambda: rm.ScalarVolume(CUBES[0] > 0), "values are a bool array (8, 8, 8)"),
+        (lambda: rm.ScalarVolume(CUBES[0] * 1j), "values are a complex128 array (8, 8, 8)"),
         (lambda: rm.ScalarVolume(CUBES[0] * NAN), "values have 512 of 512 that are NaN or infinite"),
         (lambda: rm.ScalarVolume(CUBES[0] + 1e40), "values are 1e+40 at (0, 0, 0)"),
         (lambda: rm.ScalarVolume(CUBES[0] + 1e20, slope=1e20), "values are from 1e+40 to 1e+40"),

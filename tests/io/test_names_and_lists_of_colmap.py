@@ -12,7 +12,7 @@ from sets import COLMAP_IMAGES, random_image, write_colmap, write_set, write_tra
 import raymarch as rm
 from raymarch.diagnosis.reading import read_set
 
-PREFIXES = {"Linux": "/home/someone/photos/", "Windows": "C:\\\\photos\\\\", "macOS": "/Users/x/a/images/"}
+PREFIXES = {"Linux": "/data/someone/photos/", "Windows": "C:\\\\photos\\\\", "macOS": "/Volumes/x/a/images/"}
 
 
 @pytest.mark.parametrize("system", PREFIXES)
