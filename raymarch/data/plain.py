@@ -58,9 +58,7 @@ def of_array(density: Numbers, colour: Numbers | None, box: Numbers | None, spac
 
 
 def _density_cure(value: object) -> str:
-    if np.asarray(value).dtype == np.bool_:
-        return "give what is inside a number: sigma * np.asarray(it, float)"
-    return ""
+    return "of magnitudes pass np.abs(it)" if np.asarray(value).dtype.kind == "c" else ""
 
 
 def _of_colours(name: str, value: Numbers, shape: tuple[int, ...]) -> Numbers:

@@ -88,11 +88,11 @@ ROWS = {  # mistake, words of the message, what they say to do, and a look at wh
         lambda: from_array(S, np.array((255, 128, 0), np.uint8)),
         lambda v: colours_are(v, (1, 128 / 255, 0)),
     ),
-    "a mask as density": (
-        lambda: from_array(S > 0.5),
-        "sigma * np.asarray(it, float)",
-        lambda: from_array(9.0 * np.asarray(S > 0.5, float)),
-        lambda v: nothing(v.density.max() == 9),
+    "a complex density": (
+        lambda: from_array(S + 1j),
+        "of magnitudes pass np.abs(it)",
+        lambda: from_array(np.abs(S + 1j)),
+        lambda v: np.testing.assert_allclose(v.density, np.hypot(S, 1), rtol=1e-6),
     ),
     "density, one channel last": (
         lambda: from_array(S[..., None]),
@@ -608,8 +608,8 @@ SHELL = {
     ("render", "v.h5", "--mode", "mip", "--out", "x"): "did you mean 'maximum'?",
     ("render", "v.h5", "--mode", "X-Ray", "--out", "x"): "did you mean 'x-ray'?",
     ("fit", "views", "--preset", "fast"): "did you mean 'quick'?",
-    ("train", "views"): "did you mean 'fit'?",
-    ("Info", "v.h5"): "did you mean 'info'?",
+    ("train", "views"): "did you mean raymarch fit?",
+    ("Info", "v.h5"): "did you mean raymarch info?",
     ("cameras", "photos", "--matching", "video", "--out", "x"): "did you mean 'sequential'?",
     ("check-gradients", "v.h5", "--precision", "double"): "did you mean 'f64'?",
 }
