@@ -28,7 +28,7 @@ BAD = [
     ({"seconds": -1.0}, "seconds is -1"),
     ({"seconds": math.inf}, "seconds is inf"),
     ({"seconds": math.nan}, "seconds is nan"),
-    ({"steps": None}, "neither steps nor seconds"),
+    ({"steps": None, "seconds": None}, "neither steps nor seconds"),
     ({"rays": 15}, "rays is 15"),
     ({"rays": 1 << 23}, "rays is 8388608"),
     ({"levels": ((0.1, 1.0),)}, "rising shares from 0"),

@@ -252,6 +252,7 @@ LOOKS = {
     "Meshroom (*.sfm)": ["cameras.sfm"],
     "OpenMVG (sfm_data.json)": ["sfm_data.json"],
     "a folder with photographs": ["photos/a.JPG"],
+    "a folder with pictures of a format that is not read": ["photos/a.HEIC"],
     "a folder with a video": ["a.MOV"],
     "a folder with an archive": ["a.zip"],
     "a folder of image sets": ["lego/transforms_train.json"],
