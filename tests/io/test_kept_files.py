@@ -9,7 +9,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from raymarch.data.known_views import _is_same
+from raymarch.data.known_views import is_same_source
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
@@ -97,4 +97,4 @@ def test_a_path_whose_cameras_are_no_list_is_refused(cameras, tmp_path):
 
 
 def test_a_source_that_can_be_no_path_is_no_other(tmp_path):
-    assert not _is_same("a\0b", str(tmp_path)) and _is_same(str(tmp_path), str(tmp_path))
+    assert not is_same_source("a\0b", str(tmp_path)) and is_same_source(str(tmp_path), str(tmp_path))

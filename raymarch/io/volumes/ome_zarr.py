@@ -223,10 +223,6 @@ def _axes(path: Path, image: dict[str, Any], array: Any, plain: bool) -> tuple[l
     return names, remarks
 
 
-def _is_array(folder: Path) -> bool:
-    return (folder / ".zarray").is_file() or (folder / "zarr.json").is_file()
-
-
 def _others(path: Path, folder: Path, plain: bool) -> tuple[str, ...]:
     """Remark on images beside the one that is taken."""
     if plain:
