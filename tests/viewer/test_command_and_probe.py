@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import shlex
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+from wires import unmarked
 
 import raymarch as rm
 from raymarch.cli import main
@@ -60,17 +60,6 @@ def run(words):
     with pytest.raises(SystemExit) as ended:
         main(words)
     return ended.value.code
-
-
-def unmarked(png):
-    """PNG without "Source", by which `render` knows the pictures of its folder again; a page's picture is in none."""
-    kept, at, marks = png[:8], 8, 0
-    while at < len(png):
-        end = at + 12 + struct.unpack(">I", png[at : at + 4])[0]
-        is_mark = png[at + 4 : end].startswith(b"tEXtSource\0")
-        kept, at, marks = kept + (b"" if is_mark else png[at:end]), end, marks + is_mark
-    assert marks == 1
-    return kept
 
 
 EYE = {

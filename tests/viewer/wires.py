@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 
 from raymarch.viewer.newest import Newest
 
@@ -34,3 +35,14 @@ class FakeWire:
 def around(n, **changes):
     """The n-th camera of a turn."""
     return {**CAMERA, "id": n, "position": [4 * math.sin(n / 9), -4 * math.cos(n / 9), 0.5], **changes}
+
+
+def unmarked(png):
+    """PNG without "Source", by which `render` knows the pictures of its folder again; a page's picture is in none."""
+    kept, at, marks = png[:8], 8, 0
+    while at < len(png):
+        end = at + 12 + struct.unpack(">I", png[at : at + 4])[0]
+        is_mark = png[at + 4 : end].startswith(b"tEXtSource\0")
+        kept, at, marks = kept + (b"" if is_mark else png[at:end]), end, marks + is_mark
+    assert marks == 1
+    return kept
