@@ -24,22 +24,7 @@ if TYPE_CHECKING:
 # Of clips, those that are not written too.
 SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
 
-FILES = {
-    ".h5",
-    ".hdf5",
-    ".nrrd",
-    ".npy",
-    ".npz",
-    ".nii",
-    ".ply",
-    ".obj",
-    ".stl",
-    ".glb",
-    ".json",
-    ".zip",
-    ".pdf",
-    ".mp3",
-}
+FILES = {".ply", ".obj", ".stl", ".glb", ".json", ".zip", ".pdf", ".mp3"}  # and those of volumes
 
 fps = click.option(
     "--fps", type=Real(0.1, 240, units={"fps": 1.0}), default=30.0, show_default=True, help="Frames a second of a clip."
@@ -108,7 +93,9 @@ class Clip:
         if f".{name}" in SUFFIXES:
             raise click.UsageError(f"--out {out}: is a suffix without a name, want one, such as clip.{name}")
         kinds = ", ".join(WRITTEN)
-        if suffix in FILES:
+        from raymarch.io.volumes.formats import FORMATS
+
+        if suffix in FILES or any(suffix in one.suffixes for one in FORMATS):
             raise click.UsageError(f"--out {out}: ends in {suffix}, want a folder for pictures, or a clip ({kinds})")
         if close := get_close_matches(suffix, WRITTEN, n=1, cutoff=0.7) if suffix else []:
             raise click.UsageError(

@@ -63,6 +63,8 @@ RULES: tuple[Rule, ...] = (
     (r" ?\((?:overwrite|resume|follow_links)=True(?: in Python)?\)", _drop),
     (r"follow_links=True, (?=--follow-links)", _drop),
     (r" \(--(?:channel|time-point|level) \d+(?: in the shell)?\)", _drop),
+    (r" \(steps=\d+\)(?= alone)", _drop),
+    (r"\bformat='[^']+' and channel=\d+ \((raymarch convert [^)]*)\)", _say(r"\1")),
     (r"\bbox=, (?=--box)", _drop),
     (r"; limit=\S+ would show them all", _drop),
     (r" \(rm\.find_cameras\)", _drop),
@@ -70,6 +72,9 @@ RULES: tuple[Rule, ...] = (
     (r", or rm\.start\('cpu'\) before", _drop),
     (r", or for_fit=False where they are not to be fitted", _say(", as by --downscale 2")),
     (r"\(rm\.load takes spacing=\)", _spacing),
+    (r"\brm\.load takes spacing=", _say("raymarch convert takes --spacing")),
+    (r"\bspacing= gives another place", _say("raymarch convert --spacing gives another place")),
+    (r"\bgive steps=(\d+)", _say(r"give --steps \1")),
     (r"rm\.load\(\.\., nan='empty'\) or raymarch convert --nan empty takes them .*", _nan),
     (r"\bchoose one by (channel|time|level)=(\d+)(?: to \w+=(\d+))?", _place),
     (r"\bchoose by format='.*", _format),
@@ -127,7 +132,7 @@ def _of_place(message: str, place: str, context: click.Context | None) -> str:
         return f"{_typed(place, context)}: {why}"
     if re.match(r"[a-z][a-z0-9+.-]+:/[^/]", place) and "://" in " ".join(_words(context)):  # an output's
         return f"{_typed(place, context)}: {why_missing(place)}".replace("; download it first", "; write it here first")
-    if "want a volume file" in message and Path(place).is_dir() and _is_set(Path(place)):
+    if re.search("want a volume file|that are no slices in grey", message) and Path(place).is_dir() and _is_set(Path(place)):
         words = _words(context)
         read = [word for before, word in zip(["", *words], words, strict=False) if before != "--out"]
         others = [word for word in read if Path(word).is_file() and word != place]

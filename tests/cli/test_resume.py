@@ -121,7 +121,7 @@ def test_other_images_do_not_go_on(ran, killed):
 def test_there_must_be_something_to_resume(ran):
     code, out, err = ran(f"{FIT} --out v.h5 --resume")
     assert (code, out) == (1, "")
-    assert err == f"raymarch: {CHECKPOINT}: there is no checkpoint to resume from; leave --resume (resume=True) out\n"
+    assert err == f"raymarch: {CHECKPOINT}: there is no checkpoint to resume from; leave --resume out\n"
     code, _, err = ran(f"{FIT} --out v.h5 --checkpoint-every 0")
     assert code == 2
     assert "'0': want a number from 1e-09 to 1e+06; minutes between two" in err
