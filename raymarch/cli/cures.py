@@ -132,7 +132,8 @@ def _of_place(message: str, place: str, context: click.Context | None) -> str:
         return f"{_typed(place, context)}: {why}"
     if re.match(r"[a-z][a-z0-9+.-]+:/[^/]", place) and "://" in " ".join(_words(context)):  # an output's
         return f"{_typed(place, context)}: {why_missing(place)}".replace("; download it first", "; write it here first")
-    if re.search("want a volume file|that are no slices in grey", message) and Path(place).is_dir() and _is_set(Path(place)):
+    no_volume = "want a volume file" in message or "that are no slices in grey" in message
+    if no_volume and Path(place).is_dir() and _is_set(Path(place)):
         words = _words(context)
         read = [word for before, word in zip(["", *words], words, strict=False) if before != "--out"]
         others = [word for word in read if Path(word).is_file() and word != place]

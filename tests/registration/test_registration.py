@@ -475,8 +475,8 @@ def test_disturbed_cameras_are_moved_towards_the_true_ones():
     assert (found.exposures == [1, 1, 1, 0, 0, 0]).all()
 
 
-def test_what_passes_before_the_first_step_is_of_the_time_of_a_refinement(monkeypatch):
-    """No camera moves where that was all of it."""
+def test_what_passes_before_the_first_step_is_not_of_the_time_of_a_refinement(monkeypatch):
+    """Cameras move where that alone was longer, and as often; what a step takes is of it."""
     now = [1000.0]
     monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: now[0]))
 
@@ -487,8 +487,16 @@ def test_what_passes_before_the_first_step_is_of_the_time_of_a_refinement(monkey
 
     monkeypatch.setattr(refining, "_Movement", Slow)
     settings = replace(SETTINGS, steps=refining.FIRST)
-    for seconds, moves in ((50.0, 0), (70.0, 1)):
-        assert len(refine(ball_views(), settings=replace(settings, seconds=seconds), box=BALL_BOX).errors) == moves
+    settings = replace(settings, seconds=50.0)
+    assert len(refine(ball_views(), settings=settings, box=BALL_BOX).errors) == 1
+    step = refining.Fitter.step
+
+    def slow(fitter):
+        now[0] += 60
+        return step(fitter)
+
+    monkeypatch.setattr(refining.Fitter, "step", slow)
+    assert len(refine(ball_views(), settings=settings, box=BALL_BOX).errors) == 0
 
 
 def test_settings_that_a_refinement_does_not_ask_for_are_named():
