@@ -459,8 +459,11 @@ def turned_set(folder, wide, orientation, told):
     scale = 2 if told == "twice" else 1
     keys = {key: scale * value if key[0] in "fc" else value for key, value in keys.items()}
     write_transforms(folder, names=["r_0.png"], **keys, **sizes)
-    for name, seed in (("images/r_0.png", 0), ("images/r_0.alpha.png", 1), ("mask.png", 2)):
+    for name, seed in (("images/r_0.png", 0), ("images/r_0.alpha.png", 1)):
         Image.fromarray(random_image(3, 6, wide, seed=seed)).save(folder / name)
+    Image.fromarray(np.where(random_image(3, 6, wide, seed=2) > 127, 255, 0).astype(np.uint8)[..., 0]).save(
+        folder / "mask.png"
+    )
     exif_says(folder / "images" / "r_0.png", orientation)
     return edited(folder, per_frame("mask.png", key="mask_path"))
 

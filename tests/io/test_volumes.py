@@ -366,7 +366,7 @@ def test_other_files_are_refused(tmp_path):
         ("empty.h5", "is empty"),
         ("text.h5", "is not HDF5"),
         ("bare.h5", "no raymarch-volume file"),
-        ("folder.h5", "is a folder"),
+        ("folder.h5", "is an empty folder"),
         ("null\0.h5", "null character"),
     ]:
         for read in (load, describe):
