@@ -99,8 +99,8 @@ def read_by(library: str, path: Path) -> Iterator[None]:
         said = f"{type(error).__name__}: {one_line(error)}"[:200]
         if "not supported" in said and "COMPRESSION" in said:
             raise RaymarchError(
-                f"{path}: is packed in a way that this imagecodecs does not unpack ({said}); pip install -U imagecodecs,"
-                " or save it unpacked"
+                f"{path}: is packed in a way that this imagecodecs does not unpack ({said}); pip install -U"
+                " imagecodecs, or save it unpacked"
             ) from error
         raise RaymarchError(f"{path}: {library} cannot read it ({said}); copy or export it again") from error
 
