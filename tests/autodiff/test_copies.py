@@ -1,4 +1,4 @@
-"""Law of copies of modules: what holds device memory refuses in a line, tensors are copied; a TorchVolume is a volume."""
+"""Law of copies of modules: device memory is refused in a line, tensors are copied; a TorchVolume is a volume."""
 
 from __future__ import annotations
 
