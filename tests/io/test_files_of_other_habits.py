@@ -1,4 +1,4 @@
-"""Laws of files as other programs' users write them: axes that nobody named, names in other orders, containers of other kinds.
+"""Laws of files as other programs write them: axes that nobody named, names in other orders, other containers.
 
 What is read has the right values; what is not says what to do, and that is done here and works.
 """
