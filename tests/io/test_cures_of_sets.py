@@ -488,7 +488,7 @@ SPELT = {
     "backslashes": (".\\images\\r_1.png", "images/r_1.png"),
     "a dot": ("./images/./r_1.png", "images/r_1.png"),
     "of another machine": ("/data/someone/data/set/images/r_1.png", "images/r_1.png"),
-    "of another machine, Windows": ("C:\\Users\\x\\set\\images\\r_1.png", "images/r_1.png"),
+    "of another machine, Windows": ("D:\\sets\\x\\set\\images\\r_1.png", "images/r_1.png"),
     "percent": ("images/r%20_%231.png", "images/r _#1.png"),
     "a trailing space": ("images/r_1.png ", "images/r_1.png"),
     "NFD": (unicodedata.normalize("NFD", "images/ré_1.png"), unicodedata.normalize("NFC", "images/ré_1.png")),

@@ -251,6 +251,9 @@ LOOKS = {
     "VisualSFM (*.nvm)": ["model.nvm"],
     "Meshroom (*.sfm)": ["cameras.sfm"],
     "OpenMVG (sfm_data.json)": ["sfm_data.json"],
+    "OpenSfM or ODM (reconstruction.json)": ["opensfm/reconstruction.json"],
+    "a table of RealityCapture that another program saved (*.csv)": ["table.csv"],
+    "the output of Gaussian splatting (cameras.json, point_cloud)": ["cameras.json", "point_cloud/a.ply"],
     "a folder with photographs": ["photos/a.JPG"],
     "a folder with pictures of a format that is not read": ["photos/a.HEIC"],
     "a folder with a video": ["a.MOV"],
@@ -270,7 +273,7 @@ def test_layouts_that_are_not_read_are_told_by_name(tmp_path, name):
     files = LOOKS[name]
     for file in files if isinstance(files, list) else [files]:
         (tmp_path / "set" / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "set" / file).write_bytes(b"")
+        (tmp_path / "set" / file).write_bytes(b"Name;x;y;alt;Heading;Pitch;Roll\n" if file.endswith(".csv") else b"")
     cure = next(layout.cure for layout in LAYOUTS if layout.name == name)
     message = refused(tmp_path / "set" if isinstance(files, list) else tmp_path / "set" / files, "; ")
     assert f"looks like {name}, which " in message

@@ -48,12 +48,19 @@ def _has_ending(*suffixes: str) -> Callable[[Path], bool]:
     return lambda path: path.is_dir() and any(other.name.lower().endswith(suffixes) for other in path.iterdir())
 
 
-def _has_photographs(path: Path) -> bool:
-    """Whether a folder, or a folder in it, has image files."""
-    if not path.is_dir():
-        return False
-    inside = [other for other in path.iterdir() if other.is_dir()][:FEW]
-    return any(_has_ending(*SUFFIXES)(folder) for folder in (path, *inside))
+def _has_within(*suffixes: str) -> Callable[[Path], bool]:
+    """Whether a folder, or a folder in it, has files of one of these suffixes."""
+
+    def has(path: Path) -> bool:
+        if not path.is_dir():
+            return False
+        inside = [other for other in path.iterdir() if other.is_dir()][:FEW]
+        return any(_has_ending(*suffixes)(folder) for folder in (path, *inside))
+
+    return has
+
+
+_has_photographs = _has_within(*SUFFIXES)
 
 
 def _is_inside(path: Path) -> bool:
@@ -114,7 +121,7 @@ LAYOUTS = [  # the first that is recognised counts: what has cameras comes befor
     Layout("a folder with photographs", _has_photographs, FIND, NO_CAMERAS),
     Layout(
         "a folder with pictures of a format that is not read",
-        _has_ending(*PICTURES),
+        _has_within(*PICTURES),
         f"convert them to PNG or JPEG (ImageMagick: magick mogrify -format png *), then {FIND.partition(': ')[2]}",
         NO_CAMERAS,
     ),
