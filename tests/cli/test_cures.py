@@ -266,7 +266,7 @@ def texts():
 
 ARGUMENT = re.compile(r"(?<![-\w<=.])[a-z][a-z_]*=(?=[\w'\"(\[{]|[,; )]|$)|=True in Python")
 NO_MESSAGE = re.compile(
-    r"[<\n]|--set|NAME=VALUE|run_name=|\?|Views\(|Fit\(|slots=|folder=True|in Python|^, \w+=|^sorted\("
+    r"[<\n]|--set|NAME=VALUE|run_name=|\?|Views\(|Fit\(|slots=|folder=True|in Python[:,] |^, \w+=|^sorted\("
 )
 RECIPE = re.compile(
     r"\b(objective=)?(rm|np|numpy|h5py|tifffile|pydicom|zarr|nibabel|SimpleITK)\.\w+(\.\w+)*\(.*"
