@@ -150,7 +150,8 @@ def test_what_is_refused_for_its_layout_is_not_claimed(what, tmp_path):
     file = folder / "transforms_train.json"
     file.write_text(json.dumps(OTHERS[what]))
     assert not any(reader.detect(folder) for reader in readers.READERS)
-    refused(lambda: rm.load_views(folder), f"{file}", "; export it again")
+    cure = "; write its mappings as a list" if what == "frames by name" else "; export it again"
+    refused(lambda: rm.load_views(folder), f"{file}", cure)
     np.save(folder / "train.npy", np.stack([random_image(seed=i) for i in range(2)]))
     assert reader_of(folder, [*readers.READERS, OWN]) is OWN
 
@@ -165,9 +166,14 @@ def test_one_split_of_the_layout_is_enough(tmp_path):
 
 
 def test_no_layout_that_is_not_read_is_that_of_a_reader(tmp_path):
+    """Photographs alone are in every set; a table of RealityCapture that its reader does not read looks like one it does."""
+    shared = ("photo", "that another program saved")
     folders = [write(tmp_path / f"{i}") for i, write in enumerate(WRITERS.values()) if write is not write_npy]
     assert not [
-        layout.name for layout in LAYOUTS for folder in folders if layout.detect(folder) and "photo" not in layout.name
+        layout.name
+        for layout in LAYOUTS
+        for folder in folders
+        if layout.detect(folder) and not any(part in layout.name for part in shared)
     ]
 
 
