@@ -60,9 +60,9 @@ class Place:
 
     def rule(self, fault: Fault) -> Ruling:
         """Plant the fault, run its tests, and take it out."""
-        path = self.folder / "raymarch" / fault.file
+        path, changed = fault.planted(self.folder / "raymarch")
         whole, began = path.read_bytes(), time.monotonic()
-        path.write_text(fault.planted(self.folder / "raymarch"), encoding="utf-8")
+        path.write_text(changed, encoding="utf-8")
         try:
             code, said = self._run(list(fault.tests), LONGEST)
         finally:

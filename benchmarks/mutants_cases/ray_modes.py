@@ -7,12 +7,11 @@ IMAGE, GRADIENT = (
     LAWS + "test_image_is_the_reference",
     LAWS + "test_every_gradient_passes_the_dot_test_and_the_difference",
 )
-HIT, SURFACE = "kernels/march/first_hit.py", "kernels/march/isosurface.py"
 
 FAULTS = [
     Fault(
         "a ray along a face begins far ahead in the cell to its other side",
-        "kernels/march/first_hit.py",
+        "first_hit",
         "begin = ti.min(enter_of(entry, way, cell), t)",
         "begin = enter_of(entry, way, cell)",
         (
@@ -21,7 +20,7 @@ FAULTS = [
     ),
     Fault(
         "a pre-integrated ray along a face begins far ahead in the cell to its other side",
-        "kernels/rays/cells.py",
+        "beyond_empty",
         "at_far = ti.min(at_far, behind)",
         "at_far = ti.max(at_far, 0.0)",
         (
@@ -31,7 +30,7 @@ FAULTS = [
     ),
     Fault(
         "T of an X-ray has no end",
-        "kernels/march/x_ray.py",
+        "composite",
         "ti.select(T < MOST, at_most(T * e, MOST), MOST)",
         "T * e",
         (
@@ -40,7 +39,7 @@ FAULTS = [
     ),
     Fault(
         "T that is held has a slope",
-        "kernels/march/mode.py",
+        "sloping",
         "return ti.select(T < MOST, T, 0.0)",
         "return T",
         (
@@ -49,91 +48,91 @@ FAULTS = [
     ),
     Fault(
         "an orbit is about z whatever is up",
-        "geometry/orbit.py",
+        "_on_sphere",
         "if tuple(up) == Z else places @ _from_z",
         "if True else places @ _from_z",
         ("tests/geometry/test_camera_paths.py::test_an_orbit_about_another_up_is_that_about_z_turned",),
     ),
     Fault(
         "of equal samples the last wins",
-        "kernels/march/extremum.py",
+        "winner_along",
         "if at_s < 0 or high > most:",
         "if at_s < 0 or high >= most:",
         (LAWS + "test_of_equal_samples_the_first_wins",),
     ),
     Fault(
         "the minimum is the maximum",
-        "kernels/march/extremum_geometry.py",
+        "MAXIMUM",
         'MAXIMUM, MINIMUM = Extremum("maximum", PASSES), Extremum("minimum", PASSES, sign=-1.0)',
         'MAXIMUM, MINIMUM = Extremum("maximum", PASSES), Extremum("minimum", PASSES, sign=1.0)',
         (IMAGE + "[minimum]",),
     ),
     Fault(
         "points of a cell are not Gauss and Legendre's",
-        "kernels/march/line_integral.py",
+        "GAUSS",
         "GAUSS = 0.28867513459481287  # of h, from the middle of a cell to each point: 1 / (2 sqrt 3)",
         "GAUSS = 0.28867413459481287  # of h, from the middle of a cell to each point: 1 / (2 sqrt 3)",
         (IMAGE + "[x-ray-exact]",),
     ),
     Fault(
         "the mean forgets that its length moves",
-        "kernels/march/line_integral_geometry.py",
+        "line_integral_geometry_adjoint",
         "d_length = -gain_of(grid, rays, variant, r) * rays.image[r][0]",
         "d_length = 0.0 * rays.image[r][0]",
         (GRADIENT + "[average]",),
     ),
     Fault(
         "a level is crossed from below alone",
-        HIT,
+        "first_hit",
         "if low * side < 0:",
         "if low > side:",
         (IMAGE + "[isosurface]", LAWS + "test_a_plane_is_hit_where_it_is_and_the_value_moves_it_by_one_over_its_slope"),
     ),
     Fault(
         "between its extrema a cubic is not looked at",
-        HIT,
+        "first_root",
         "low, high = e1, e2",
         "low, high = e1, e1",
         (IMAGE + "[isosurface]",),
     ),
     Fault(
         "a hit that moves turns no normal",
-        SURFACE,
+        "adjoint_of_hit",
         "d_p = by_position.transpose() @ d_colour + K.transpose() @ d_G",
         "d_p = by_position.transpose() @ d_colour",
         (GRADIENT + "[isosurface]",),
     ),
     Fault(
         "central differences look to one side",
-        "kernels/march/central_difference.py",
+        "plane_weights",
         "low = ti.Vector([-0.5, 0.0, 0.5, 0.0], float)",
         "low = ti.Vector([-0.5, 0.5, 0.0, 0.0], float)",
         (IMAGE + "[isosurface]",),
     ),
     Fault(
         "a hit that a ray only touches flies off",
-        HIT,
+        "slope_at_hit",
         "if ti.abs(along) > ti.static(1e-6",
         "if ti.abs(along) >= 0.0 * ti.static(1e-6",
         (LAWS + "test_where_a_ray_only_touches_the_surface_its_hit_stays",),
     ),
     Fault(
         "the box's turn does not move what is seen of normals",
-        "kernels/march/isosurface_geometry.py",
+        "move_hits_adjoint",
         "d_frame = G.outer_product(d_N)",
         "d_frame = 0.0 * G.outer_product(d_N)",
         (GRADIENT + "[isosurface]",),
     ),
     Fault(
         "the highlight lies where the light does, not halfway to the eye",
-        "kernels/march/shading.py",
+        "shade",
         "gloss = m[SPECULAR] * ti.pow(ti.max(n.dot(half), 0.0), m[SHININESS])",
         "gloss = m[SPECULAR] * ti.pow(ti.max(n.dot(light), 0.0), m[SHININESS])",
         (IMAGE + "[isosurface]",),
     ),
     Fault(
         "cells on the level's rim count as empty",
-        "kernels/field/occupancy.py",
+        "mark_straddling",
         "grid.empty_distance[I] = ti.u8(0) if below and above else ti.u8(FULL)",
         "grid.empty_distance[I] = ti.u8(FULL) if below and above else ti.u8(0)",
         (LAWS + "test_leaps_over_cells_without_the_surface_change_nothing",),
