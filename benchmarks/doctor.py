@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 import raymarch as rm
-from raymarch.data.display_values import linear_of_srgb
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.matches import features_of
 from raymarch.diagnosis.reading import read_set
 from raymarch.geometry.pose import exp_rigid
+from raymarch.views.display_values import linear_of_srgb
 
 ROOT = Path(__file__).resolve().parent.parent
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])

@@ -31,7 +31,7 @@ from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.runtime import on_cpu, start
-from raymarch.data.activation import Activation
+from raymarch.volumes.activation import Activation
 from raymarch.bench.workload import workload
 start(sys.argv[1])
 degree, work = int(sys.argv[2]), workload(48, 96)

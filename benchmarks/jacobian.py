@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import units
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.volumes.volume import Volume
 
 GROUPS = ("pose", "focal", "principal_point")
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.data.cores import cores
-from raymarch.data.harmonics import Y00
 from raymarch.geometry.pixel_order import pixels_in_tiles
+from raymarch.volumes.harmonics import Y00
 
 THREADS = cores()
 

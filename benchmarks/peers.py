@@ -26,13 +26,13 @@ from plainly import count, plainly
 
 from raymarch import runtime
 from raymarch.bench.workload import workload
-from raymarch.data.harmonics import Y00
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import SLOTS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.volumes.harmonics import Y00
 
 
 class Raymarch:

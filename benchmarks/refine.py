@@ -19,8 +19,8 @@ from register import apart, disturbed
 
 import raymarch as rm
 from raymarch.device.image_store import ImageStore
-from raymarch.fitting.bounds import find_box
-from raymarch.geometry.similarity import carried, similarity
+from raymarch.fitting.plan.bounds import find_box
+from raymarch.geometry.alignment import carried, similarity
 
 SCENE = Path(__file__).resolve().parent.parent / "scenes" / "tower"
 

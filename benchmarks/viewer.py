@@ -26,7 +26,7 @@ from websockets.sync.client import connect
 import raymarch as rm
 from raymarch.fitting.fitter import Fitter
 from raymarch.viewer.fit_viewer import FitViewer
-from raymarch.viewer.server_process import ServerProcess
+from raymarch.viewer.server.server_process import ServerProcess
 
 SCENE = Path(__file__).resolve().parents[1] / "scenes" / "tower"
 

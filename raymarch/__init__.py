@@ -31,25 +31,8 @@ _ignore_what_taichi_calls()
 
 if TYPE_CHECKING:
     import raymarch.plot as plot  # noqa: F401
-    from raymarch.autodiff.splatting import Splat as Splat
-    from raymarch.autodiff.splatting import splat as splat
-    from raymarch.autodiff.tape_scene import Scene as Scene
-    from raymarch.autodiff.torch_cameras import TorchCameras as TorchCameras
-    from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
-    from raymarch.autodiff.torch_render import TorchRender as TorchRender
-    from raymarch.autodiff.torch_render import TorchRendering as TorchRendering
     from raymarch.autodiff.torch_together import TorchTogether as TorchTogether
     from raymarch.autodiff.torch_volume import TorchVolume as TorchVolume
-    from raymarch.data.activation import Activation as Activation
-    from raymarch.data.activation import ColourActivation as ColourActivation
-    from raymarch.data.activation import DensityActivation as DensityActivation
-    from raymarch.data.bricks import Bricks as Bricks
-    from raymarch.data.mesh import Mesh as Mesh
-    from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
-    from raymarch.data.selection import Selection as Selection
-    from raymarch.data.transfer_function import TransferFunction as TransferFunction
-    from raymarch.data.views import Views as Views
-    from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
     from raymarch.diagnosis.diagnose import diagnose as diagnose
     from raymarch.diagnosis.diagnose_fit import diagnose_fit as diagnose_fit
@@ -59,9 +42,9 @@ if TYPE_CHECKING:
     from raymarch.evaluation.metrics import psnr as psnr
     from raymarch.evaluation.metrics import psnr_halves as psnr_halves
     from raymarch.evaluation.metrics import ssim as ssim
-    from raymarch.fitting.checkpoint import load_checkpoint as load_checkpoint
-    from raymarch.fitting.checkpoint import save_checkpoint as save_checkpoint
-    from raymarch.fitting.checkpoints import Checkpoints as Checkpoints
+    from raymarch.fitting.checkpoints.checkpoint import load_checkpoint as load_checkpoint
+    from raymarch.fitting.checkpoints.checkpoint import save_checkpoint as save_checkpoint
+    from raymarch.fitting.checkpoints.checkpoints import Checkpoints as Checkpoints
     from raymarch.fitting.fit import fit as fit
     from raymarch.fitting.fit_table import TableFit as TableFit
     from raymarch.fitting.fit_table import fit_table as fit_table
@@ -69,14 +52,14 @@ if TYPE_CHECKING:
     from raymarch.fitting.forecast import Forecast as Forecast
     from raymarch.fitting.forecast import forecast as forecast
     from raymarch.fitting.forecast import forecast_rendering as forecast_rendering
-    from raymarch.fitting.objective import Loss as Loss
-    from raymarch.fitting.objective import Objective as Objective
-    from raymarch.fitting.objective import Regulariser as Regulariser
-    from raymarch.fitting.optimiser import Adam as Adam
     from raymarch.fitting.presets import preset as preset
     from raymarch.fitting.report import Fit as Fit
     from raymarch.fitting.report import Report as Report
-    from raymarch.fitting.settings import FitSettings as FitSettings
+    from raymarch.fitting.settings.objective import Loss as Loss
+    from raymarch.fitting.settings.objective import Objective as Objective
+    from raymarch.fitting.settings.objective import Regulariser as Regulariser
+    from raymarch.fitting.settings.optimiser import Adam as Adam
+    from raymarch.fitting.settings.settings import FitSettings as FitSettings
     from raymarch.geometry.camera import Camera as Camera
     from raymarch.geometry.camera_path import path_through as path_through
     from raymarch.geometry.clip import Clip as Clip
@@ -92,7 +75,6 @@ if TYPE_CHECKING:
     from raymarch.gradients.linearised import Linearised as Linearised
     from raymarch.gradients.linearised_together import LinearisedTogether as LinearisedTogether
     from raymarch.gradients.parameters import Parameters as Parameters
-    from raymarch.gradients.projector import Projector as Projector
     from raymarch.io.image_sets.load import load_views as load_views
     from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
@@ -115,7 +97,8 @@ if TYPE_CHECKING:
     from raymarch.registration.refine import refine as refine
     from raymarch.registration.register import Registration as Registration
     from raymarch.registration.register import register as register
-    from raymarch.rendering.march import March as March
+    from raymarch.rendering.march_settings import March as March
+    from raymarch.rendering.projector import Projector as Projector
     from raymarch.rendering.renderer import Renderer as Renderer
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
@@ -126,31 +109,48 @@ if TYPE_CHECKING:
     from raymarch.sfm.find import FoundCameras as FoundCameras
     from raymarch.sfm.find import find_cameras as find_cameras
     from raymarch.sfm.settings import SfmSettings as SfmSettings
-    from raymarch.solvers.krylov import Operator as Operator
-    from raymarch.solvers.krylov import cgls as cgls
-    from raymarch.solvers.krylov import conjugate_gradients as conjugate_gradients
     from raymarch.solvers.least_squares import Solution as Solution
     from raymarch.solvers.least_squares import gauss_newton as gauss_newton
     from raymarch.solvers.least_squares import levenberg_marquardt as levenberg_marquardt
+    from raymarch.solvers.linear import Operator as Operator
+    from raymarch.solvers.linear import cgls as cgls
+    from raymarch.solvers.linear import conjugate_gradients as conjugate_gradients
+    from raymarch.tape.scene import Scene as Scene
+    from raymarch.tape.splatting import Splat as Splat
+    from raymarch.tape.splatting import splat as splat
+    from raymarch.torch.cameras import TorchCameras as TorchCameras
+    from raymarch.torch.neural_volumes import TorchMarch as TorchMarch
+    from raymarch.torch.render import TorchRender as TorchRender
+    from raymarch.torch.render import TorchRendering as TorchRendering
     from raymarch.viewer.view import view as view
+    from raymarch.views.views import Views as Views
+    from raymarch.volumes.activation import Activation as Activation
+    from raymarch.volumes.activation import ColourActivation as ColourActivation
+    from raymarch.volumes.activation import DensityActivation as DensityActivation
+    from raymarch.volumes.bricks import Bricks as Bricks
+    from raymarch.volumes.mesh import Mesh as Mesh
+    from raymarch.volumes.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.volumes.selection import Selection as Selection
+    from raymarch.volumes.transfer_function import TransferFunction as TransferFunction
+    from raymarch.volumes.volume import Volume as Volume
 
 # Names are looked up when first used: Taichi, HDF5 and Matplotlib take half a second each to import.
 _HOME = {
-    "autodiff.splatting": ["Splat", "splat"],
-    "autodiff.tape_scene": ["Scene"],
-    "autodiff.torch_cameras": ["TorchCameras"],
-    "autodiff.torch_march": ["TorchMarch"],
-    "autodiff.torch_render": ["TorchRender", "TorchRendering"],
+    "tape.splatting": ["Splat", "splat"],
+    "tape.scene": ["Scene"],
+    "torch.cameras": ["TorchCameras"],
+    "torch.neural_volumes": ["TorchMarch"],
+    "torch.render": ["TorchRender", "TorchRendering"],
     "autodiff.torch_together": ["TorchTogether"],
     "autodiff.torch_volume": ["TorchVolume"],
-    "data.bricks": ["Bricks"],
-    "data.mesh": ["Mesh"],
-    "data.transfer_function": ["TransferFunction"],
-    "data.scalar_volume": ["ScalarVolume"],
-    "data.selection": ["Selection"],
-    "data.views": ["Views"],
-    "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
-    "data.volume": ["Volume"],
+    "volumes.bricks": ["Bricks"],
+    "volumes.mesh": ["Mesh"],
+    "volumes.transfer_function": ["TransferFunction"],
+    "volumes.scalar_volume": ["ScalarVolume"],
+    "volumes.selection": ["Selection"],
+    "views.views": ["Views"],
+    "volumes.activation": ["Activation", "ColourActivation", "DensityActivation"],
+    "volumes.volume": ["Volume"],
     "device.pool": ["release"],
     "diagnosis.diagnose": ["diagnose"],
     "diagnosis.diagnose_fit": ["diagnose_fit"],
@@ -158,17 +158,17 @@ _HOME = {
     "errors": ["RaymarchError"],
     "evaluation.held_out": ["evaluate"],
     "evaluation.metrics": ["psnr", "psnr_halves", "ssim"],
-    "fitting.checkpoint": ["load_checkpoint", "save_checkpoint"],
-    "fitting.checkpoints": ["Checkpoints"],
+    "fitting.checkpoints.checkpoint": ["load_checkpoint", "save_checkpoint"],
+    "fitting.checkpoints.checkpoints": ["Checkpoints"],
     "fitting.fit": ["fit"],
     "fitting.fit_table": ["TableFit", "fit_table"],
     "fitting.fitter": ["Fitter"],
     "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
-    "fitting.objective": ["Loss", "Objective", "Regulariser"],
-    "fitting.optimiser": ["Adam"],
+    "fitting.settings.objective": ["Loss", "Objective", "Regulariser"],
+    "fitting.settings.optimiser": ["Adam"],
     "fitting.presets": ["preset"],
     "fitting.report": ["Fit", "Report"],
-    "fitting.settings": ["FitSettings"],
+    "fitting.settings.settings": ["FitSettings"],
     "geometry.camera": ["Camera"],
     "geometry.camera_path": ["path_through"],
     "geometry.orbit": ["orbit", "orbit_of_volume", "spiral_of_volume"],
@@ -181,7 +181,7 @@ _HOME = {
     "gradients.linearised": ["Linearised"],
     "gradients.linearised_together": ["LinearisedTogether"],
     "gradients.parameters": ["Parameters"],
-    "gradients.projector": ["Projector"],
+    "rendering.projector": ["Projector"],
     "io.image_sets.load": ["load_views"],
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
@@ -198,14 +198,14 @@ _HOME = {
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
     "kernels.march.mode": ["Mode"],
-    "rendering.march": ["March"],
+    "rendering.march_settings": ["March"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],
     "rendering.shading": ["Shading"],
     "rendering.together": ["TogetherRenderer", "render_together"],
     "runtime": ["start"],
     "sfm.find": ["FoundCameras", "find_cameras"],
     "sfm.settings": ["SfmSettings"],
-    "solvers.krylov": ["Operator", "cgls", "conjugate_gradients"],
+    "solvers.linear": ["Operator", "cgls", "conjugate_gradients"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
     "viewer.view": ["view"],
 }

@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 
-from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES, Activation
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.geometry.rays import Rays
+from raymarch.volumes.activation import FIT_COLOURS, FIT_DENSITIES, Activation
+from raymarch.volumes.volume import Volume
 
 FINEST = (9, 7, 6)  # what every grid of the tests holds, so that kernels are compiled once for all volumes
 BLOCKS = (1, 2, 4, 8)

@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.march.passes import passes_of
 

@@ -14,8 +14,6 @@ import taichi as ti
 from cases import BACKGROUND, FINEST
 
 from raymarch import runtime
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
@@ -29,6 +27,8 @@ from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.renderer import Renderer
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 ROUNDING = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-4}  # of the largest number, on a GPU
 open_things: list[Grid | RayBuffer] = []

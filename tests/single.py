@@ -9,13 +9,11 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.autodiff.splatting import Splat, splat
-from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
-from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fit import fit
+from raymarch.fitting.plan.bounds import find_box
 from raymarch.fitting.presets import preset
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.kernels import numeric
 from raymarch.kernels.field import activation
@@ -27,6 +25,8 @@ from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.march.variant import Variant
 from raymarch.kernels.splat import splat_adjoint
 from raymarch.rendering.renderer import render
+from raymarch.tape.splatting import Splat, splat
+from raymarch.views.views import Views
 
 POINTS = ti.types.ndarray(ndim=2)
 NUMBERS = ti.types.ndarray(ndim=1)

@@ -81,7 +81,7 @@ def image_and_gradients(function, tensors, dt, seed=1):
 
 def both(shape=(5, 4, 6), dt=0.11, dtype=torch.float64, **how):
     """Ours and the twin's `image_and_gradients` of a case."""
-    from raymarch.autodiff.torch_march import TorchMarch
+    from raymarch.torch.neural_volumes import TorchMarch
 
     tensors = case(shape, dtype=dtype, **how)
     with TorchMarch(shape, slots=2) as ours:

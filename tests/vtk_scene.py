@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.transfer_function import TransferFunction
 from raymarch.geometry.camera import Camera
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.transfer_function import TransferFunction
 
 TESTS = Path(__file__).resolve().parent
 BLOBS = [

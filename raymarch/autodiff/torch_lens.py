@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raymarch.autodiff.torch_function import once_function
-from raymarch.autodiff.torch_tensors import import_torch, one_by_one
 from raymarch.geometry.lens import Lens
+from raymarch.torch.functions import once_function
+from raymarch.torch.tensors import import_torch, one_by_one
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import taichi as ti
 
-from raymarch.autodiff.torch_tensors import require_finite, wait_for
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field import volume_tensors
@@ -20,8 +17,11 @@ from raymarch.kernels.march.together import march_together
 from raymarch.kernels.march.together_adjoint import march_together_adjoint
 from raymarch.kernels.rays import ray_tensors as tensors
 from raymarch.kernels.rays.camera import jitter_pixels
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.members import Members
+from raymarch.torch.tensors import require_finite, wait_for
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 if TYPE_CHECKING:
     from torch import Tensor

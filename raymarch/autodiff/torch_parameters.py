@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from raymarch.autodiff.torch_tensors import require_finite, require_shape
-from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.gradients.ray_tangents import RayTangents
-from raymarch.rendering.march import March
+from raymarch.gradients.tangents import RayTangents
+from raymarch.rendering.march_settings import March
+from raymarch.torch.tensors import require_finite, require_shape
+from raymarch.volumes.transfer_function import TransferFunction
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,20 +14,20 @@ import numpy as np
 import taichi as ti
 
 from raymarch.autodiff.torch_parameters import RUN_TIME
-from raymarch.autodiff.torch_tensors import wait_for
 from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.ndc import ray_slopes
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.tangents import RayTangents
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.passes import DepthPasses, Passes, passes_of
 from raymarch.kernels.rays import ray_tensors as tensors
 from raymarch.kernels.rays.camera import jitter_pixels
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.ray_settings import set_ray_settings
+from raymarch.torch.tensors import wait_for
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raymarch.autodiff.torch_rays import Seen, TensorRays, TorchRays, rays_in_numpy
-from raymarch.autodiff.torch_tensors import wait_for
 from raymarch.device.owner import Holder
 from raymarch.geometry.ndc import ray_slopes
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.rays import ray_tensors as tensors
+from raymarch.torch.tensors import wait_for
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,19 +13,19 @@ from raymarch import runtime
 from raymarch.arguments.arrays import Colour
 from raymarch.arguments.checks import shown, whole
 from raymarch.arguments.declared import checked
-from raymarch.autodiff.torch_cameras import TorchCameras
-from raymarch.autodiff.torch_function import keep_threads_out, require_backward_thread
 from raymarch.autodiff.torch_members import Member, TensorTogether, TorchMembers, members_of
 from raymarch.autodiff.torch_parameters import TABLE
-from raymarch.autodiff.torch_render import TorchRendering, background_for
-from raymarch.autodiff.torch_tensors import import_torch, require_finite, require_shape
 from raymarch.autodiff.torch_volume import TorchVolume
-from raymarch.data.views import Views
-from raymarch.data.volume import AnyVolume, Volume
 from raymarch.device.owner import Holder
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.rendering.together_settings import SINGLE_MARCHES, VOLUMES, Marches, single_marches_for
+from raymarch.torch.cameras import TorchCameras
+from raymarch.torch.functions import keep_threads_out, require_backward_thread
+from raymarch.torch.render import TorchRendering, background_for
+from raymarch.torch.tensors import import_torch, require_finite, require_shape
+from raymarch.views.views import Views
+from raymarch.volumes.volume import AnyVolume, Volume
 
 if TYPE_CHECKING:
     from torch import Tensor

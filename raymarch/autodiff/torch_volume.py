@@ -10,9 +10,9 @@ import numpy as np
 from raymarch import runtime
 from raymarch.arguments.checks import flag
 from raymarch.arguments.declared import checked, named
-from raymarch.autodiff.torch_tensors import import_torch, require_finite, require_shape, tensor_of
-from raymarch.data.storage import Dense
-from raymarch.data.volume import VOLUME, AnyVolume, Volume
+from raymarch.torch.tensors import import_torch, require_finite, require_shape, tensor_of
+from raymarch.volumes.storage import Dense
+from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,7 +35,7 @@ class TorchVolume:
     numbers that no volume may hold.
 
     Example:
-        >>> from raymarch.data.volume import Volume  # doctest: +SKIP
+        >>> from raymarch.volumes.volume import Volume  # doctest: +SKIP
         >>> fog = Volume.from_function(lambda p: 1.0 + p[..., 0], shape=(4, 5, 6))  # doctest: +SKIP
         >>> tensors = TorchVolume.of(fog, requires_grad=True)  # doctest: +SKIP
         >>> tensors.density.shape, tensors.features.requires_grad  # doctest: +SKIP

@@ -11,13 +11,13 @@ import numpy as np
 import taichi as ti
 
 from raymarch.bench.workload import noise, rays_of_image, rays_of_step
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting.optimiser import Adam
+from raymarch.fitting.settings.optimiser import Adam
 from raymarch.geometry.pixel_order import SIDE
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.volumes.volume import Volume
 
 ROUNDS = 5
 CLEARLY = 1.05  # times as fast

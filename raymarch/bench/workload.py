@@ -6,10 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.data.activation import Activation
-from raymarch.data.harmonics import Y00
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device.memory import require_memory
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -17,6 +13,10 @@ from raymarch.geometry.pixel_order import pixels_in_tiles
 from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
 from raymarch.rendering.renderer import Renderer
+from raymarch.views.views import Views
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.harmonics import Y00
+from raymarch.volumes.volume import Volume
 
 EYE = (1.7, 1.2, 2.2)
 FOV = np.deg2rad(50)

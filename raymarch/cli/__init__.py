@@ -20,14 +20,14 @@ from raymarch.cli.doctor import doctor
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.export import export
 from raymarch.cli.fit import fit
-from raymarch.cli.importing import spare_searches
 from raymarch.cli.info import info
 from raymarch.cli.render import render
 from raymarch.cli.slices import slices
+from raymarch.cli.start import spare_searches
 from raymarch.cli.tune import tune
 from raymarch.cli.view import view
 from raymarch.errors import RaymarchError
-from raymarch.fitting.interrupt import endings_interrupt
+from raymarch.system.interrupt import endings_interrupt
 
 
 class Verbs(click.Group):

@@ -63,7 +63,7 @@ def cameras(
     fit takes the set. --overwrite replaces an older set of this kind only. Exit code 1: too few photographs could be
     placed, as is said.
     """
-    from raymarch.cli.progress import StageProgress
+    from raymarch.cli.output import StageProgress
     from raymarch.sfm.find import find_cameras
     from raymarch.sfm.settings import SfmSettings
 

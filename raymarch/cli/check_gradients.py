@@ -11,8 +11,8 @@ from raymarch.cli import modes, options, say
 from raymarch.cli.option_kinds import require_not_given
 
 if TYPE_CHECKING:
-    from raymarch.data.volume import Volume
     from raymarch.geometry.camera import Camera
+    from raymarch.volumes.volume import Volume
 
 ORBIT, SIDE = 8, 128  # cameras, and pixels a side of their images, where no image set is given
 
@@ -54,10 +54,10 @@ def check_gradients(
 
     Exit code 1 if a gradient is wrong; one at a kink, where there is no derivative, is not.
     """
-    from raymarch.data.volume import VOLUME
     from raymarch.gradients import check_process
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import load
+    from raymarch.volumes.volume import VOLUME
 
     options.require_set(data, "DATA", downscale, holdout, follow_links)
     if data is None:

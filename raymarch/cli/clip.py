@@ -16,7 +16,7 @@ from raymarch.cli.option_kinds import Real
 if TYPE_CHECKING:
     import numpy as np
 
-    from raymarch.cli.progress import CountProgress
+    from raymarch.cli.output import CountProgress
     from raymarch.geometry.camera import Camera
     from raymarch.rendering.renderer import Renderer, Rendering
     from raymarch.rendering.together import TogetherRenderer
@@ -121,8 +121,8 @@ class Clip:
 
     def write(self, images: Images) -> int:
         """Exit code: 0 where the clip is written, 1 where it was interrupted, with the part that there is beside it."""
-        from raymarch.fitting.interrupt import asked_to_stop
         from raymarch.io.videos.write_video import seconds_played, write_clip
+        from raymarch.system.interrupt import asked_to_stop
 
         done, total = 0, len(images.named)
 

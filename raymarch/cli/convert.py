@@ -11,7 +11,7 @@ from raymarch.cli import options, say
 from raymarch.cli.option_kinds import Crop, Numbers
 
 if TYPE_CHECKING:
-    from raymarch.data.views import Views
+    from raymarch.views.views import Views
 
 OF_SETS = ("background", "follow_links", "downscale", "holdout")
 
@@ -54,10 +54,10 @@ def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> 
 
 def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
     """A volume, or what is asked for of it, to another file."""
-    from raymarch.data.scalar_volume import ScalarVolume
     from raymarch.io.volumes.convert import convert_volume
     from raymarch.io.volumes.scalar_summary import bytes_of
     from raymarch.io.volumes.volume_file import named_as_volume
+    from raymarch.volumes.scalar_volume import ScalarVolume
 
     if "nan" in how and how["nan"] != "empty":
         try:

@@ -47,7 +47,7 @@ def demo(out: str, seconds: float, no_view: bool, device: Device) -> None:
 
 def _made(out: str, seconds: float) -> Shown:
     """The demonstration, with its progress on stderr."""
-    from raymarch.cli.progress import StageProgress
+    from raymarch.cli.output import StageProgress
     from raymarch.demo.demonstration import Plan, demonstrate
     from raymarch.fitting.report import Report
 
@@ -62,10 +62,10 @@ def _made(out: str, seconds: float) -> Shown:
 def _look(out: str) -> None:
     """The viewer with the volume and the held-out photographs until Ctrl-C; a note where it cannot be opened here."""
     from raymarch.errors import RaymarchError
-    from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.io.image_sets.load import load_views
-    from raymarch.viewer.browser import announce, no_browser, ssh_line
-    from raymarch.viewer.server_process import ServerProcess, require_websockets
+    from raymarch.system.interrupt import asked_to_stop
+    from raymarch.viewer.server.browser import announce, no_browser, ssh_line
+    from raymarch.viewer.server.server_process import ServerProcess, require_websockets
     from raymarch.viewer.watched_file import WatchedFile, view_file
 
     again = f"raymarch view {out}/island.h5 --views {out}/scene --split test"

@@ -15,9 +15,9 @@ from raymarch.cli.option_kinds import Box
 if TYPE_CHECKING:
     import numpy as np
 
-    from raymarch.data.views import Views
-    from raymarch.data.volume import Volume
     from raymarch.diagnosis.finding import Finding
+    from raymarch.views.views import Views
+    from raymarch.volumes.volume import Volume
 
 
 @click.command(epilog="Example: raymarch doctor scenes/tower --plot tower.png")
@@ -48,7 +48,6 @@ def doctor(
     held out, exposure, opacity near cameras. "error" is what no fit can make up for, "warning" what makes it worse,
     "note" what is worth knowing. Exit code 0: no error was found; 1: one was, or DATA cannot be looked at.
     """
-    from raymarch.data.world_origin import box_near
     from raymarch.diagnosis.diagnose import examine
     from raymarch.diagnosis.finding import by_severity
     from raymarch.diagnosis.fit_settings import setting_of_fit
@@ -56,6 +55,7 @@ def doctor(
     from raymarch.geometry.pose import require_box
     from raymarch.io.files.atomic import require_writable
     from raymarch.io.images.write import require_pictures
+    from raymarch.views.world_origin import box_near
 
     if plot is not None:
         require_pictures([plot], overwrite)
@@ -115,12 +115,12 @@ def _forecast(
     views: Views, preset: str, box: np.ndarray | None, device: Device, clock: bool, known: Sequence[Finding]
 ) -> list[Finding]:
     """What a fit with the preset would take and say, as notes, but for what is known; or why it would be refused."""
-    from raymarch.data.contents import background_doubt
-    from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import notes
     from raymarch.errors import RaymarchError
     from raymarch.fitting.forecast import forecast
+    from raymarch.views.contents import background_doubt
+    from raymarch.volumes.samples import samples_in_words
 
     device.start()
     try:
@@ -176,7 +176,7 @@ def _of_fit(
 def _plot(path: str, views: Views, box: np.ndarray | None, points: np.ndarray, overwrite: bool) -> None:
     """Picture of the set."""
     from raymarch.io.images.write import write_png
-    from raymarch.plot.image_set import picture
+    from raymarch.plot.images import picture
 
     write_png(path, picture(views, box, points), overwrite)
 

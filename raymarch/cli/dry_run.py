@@ -10,9 +10,9 @@ import click
 from raymarch.cli import options, say
 
 if TYPE_CHECKING:
-    from raymarch.data.views import Views
     from raymarch.fitting.forecast import Forecast
-    from raymarch.fitting.settings import FitSettings
+    from raymarch.fitting.settings.settings import FitSettings
+    from raymarch.views.views import Views
 
 
 def dry_run(
@@ -62,7 +62,7 @@ def refinement_in_words(first: FitSettings, ahead: Forecast) -> str:
 
 def in_words(forecast: Forecast) -> str:
     """Forecast of a fit in words: a line each for its grid, its memory and its time."""
-    from raymarch.data.samples import samples_in_words
+    from raymarch.volumes.samples import samples_in_words
 
     memory, free = forecast.memory, f"{forecast.free_bytes / 1e9:.1f} GB are free"
     parts = ", ".join(f"{name} {size / 1e9:.2f}" for name, size in memory.parts.items())

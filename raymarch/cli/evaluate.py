@@ -18,8 +18,8 @@ from raymarch.cli.device import Device, computed_on
 if TYPE_CHECKING:
     import numpy as np
 
-    from raymarch.data.views import Views
     from raymarch.evaluation.held_out import Evaluation, ViewScore
+    from raymarch.views.views import Views
 
 ROWS = 8  # of a contact sheet, at most
 
@@ -60,11 +60,11 @@ def evaluate(
     "halves" is the PSNR of each view's right half after gain and offset of its channels were fitted on the left half,
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
     """
-    from raymarch.cli.progress import CountProgress
+    from raymarch.cli.output import CountProgress
     from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
-    from raymarch.rendering.march import march_for
+    from raymarch.rendering.march_settings import march_for
 
     _require_names(data, images, errors, sheet, overwrite)
     volume = options.fitted(run)

@@ -15,14 +15,14 @@ from raymarch.cli.fit_view import require_view, view_on, view_options, viewed
 from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, as_usage
 
 if TYPE_CHECKING:
-    from raymarch.data.views import Views
-    from raymarch.fitting.checkpoints import Checkpoints
+    from raymarch.fitting.checkpoints.checkpoints import Checkpoints
     from raymarch.fitting.fitter import Fitter
     from raymarch.fitting.keep import Kept
     from raymarch.fitting.report import Fit
-    from raymarch.fitting.settings import FitSettings
+    from raymarch.fitting.settings.settings import FitSettings
     from raymarch.registration.refine import Refinement
     from raymarch.viewer.fit_viewer import FitViewer
+    from raymarch.views.views import Views
 
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
@@ -158,13 +158,13 @@ def _run(
     viewer: FitViewer | None = None,
 ) -> tuple[Fit, Kept]:
     """The fit, and where its volume is saved."""
-    from raymarch.cli.progress import FitProgress
+    from raymarch.cli.output import FitProgress
     from raymarch.fitting import fit as fitting
-    from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.fitting.keep import keep
     from raymarch.fitting.report import NoStep, cut_short
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
     from raymarch.registration.refined_fit import fit_refined
+    from raymarch.system.interrupt import asked_to_stop
 
     def ready(fitter: Fitter) -> None:
         require_target(out, overwrite, size=bytes_of_file(fitter.plan.samples, fitter.settings.sh_degree), whole=True)
@@ -191,7 +191,7 @@ def _run(
 def _require_out(out: str | None, data: str, overwrite: bool, every: float | None, resume: bool) -> Checkpoints:
     """Write check before anything is read: a volume can go there, it is not the image set, no checkpoint would be lost;
     where checkpoints go."""
-    from raymarch.fitting.checkpoints import Checkpoints
+    from raymarch.fitting.checkpoints.checkpoints import Checkpoints
     from raymarch.io.files.ours import require_other
     from raymarch.io.volumes.volume_file import require_target
 
@@ -229,10 +229,10 @@ def _say_moved(refinement: Refinement) -> None:
 
 def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
-    from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.diagnose_fit import of_volume
     from raymarch.fitting.schedule import DONE, is_early
     from raymarch.geometry.ndc import near_of
+    from raymarch.volumes.samples import samples_in_words
 
     ended = "" if result.ended == DONE or is_early(result.ended) else f"; {result.ended}"  # a warning has said that
     corners = ",".join(f"{v:.3g}" for v in result.box.ravel().tolist())

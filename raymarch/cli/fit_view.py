@@ -44,8 +44,8 @@ def viewed(wanted: bool, port: int, no_browser: bool, as_json: bool = False) -> 
     if not wanted:
         yield None
         return
-    from raymarch.viewer.browser import announce
     from raymarch.viewer.fit_viewer import FitViewer
+    from raymarch.viewer.server.browser import announce
 
     with FitViewer(serving.server(port)) as viewer:
         viewer.file = str(click.get_current_context().params.get("out") or "")
@@ -61,7 +61,7 @@ def view_on(viewer: FitViewer | None) -> None:
     """
     if viewer is None or not viewer.done:
         return
-    from raymarch.fitting.interrupt import asked_to_stop
+    from raymarch.system.interrupt import asked_to_stop
 
     if viewer.server.running:
         say.note("the page shows what came of it; Ctrl-C ends it")

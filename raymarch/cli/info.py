@@ -37,11 +37,11 @@ def info(
         _machine(as_json)
         return
     from raymarch.cli.scalar_info import print_scalar
-    from raymarch.data.bricks import bricks_in_words
-    from raymarch.data.samples import samples_in_words
     from raymarch.device.memory import memory_of_rendering
     from raymarch.io.volumes.scalar_summary import ScalarSummary
     from raymarch.io.volumes.volume_file import describe, load
+    from raymarch.volumes.bricks import bricks_in_words
+    from raymarch.volumes.samples import samples_in_words
 
     place: dict[str, Any] = {"channel": channel, "time": time, "level": level, "format": format}
     found = describe(file, **place)

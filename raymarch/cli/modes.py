@@ -15,12 +15,12 @@ from raymarch.cli.option_kinds import FOLD, LARGEST, Interval, Real, Whole, as_u
 if TYPE_CHECKING:
     import numpy as np
 
-    from raymarch.data.transfer_function import TransferFunction
-    from raymarch.data.value_kind import ValueKind
-    from raymarch.data.volume import AnyVolume, Volume
     from raymarch.rendering.default_look import DefaultLook
-    from raymarch.rendering.march import March
+    from raymarch.rendering.march_settings import March
     from raymarch.rendering.renderer import Rendering
+    from raymarch.volumes.transfer_function import TransferFunction
+    from raymarch.volumes.value_kind import ValueKind
+    from raymarch.volumes.volume import AnyVolume, Volume
 
 # As `kernels.march.modes` has them (tests/house/test_lists.py); importing that takes a second, which --help should not.
 MODES = (
@@ -97,10 +97,10 @@ class Shown:
 
     def look(self, volume: AnyVolume, lit: bool = True) -> DefaultLook:
         """Look of a volume, as `default_look` gives it, with what the options say in its place."""
-        from raymarch.data.volume import VOLUME
         from raymarch.errors import RaymarchError
         from raymarch.rendering.default_look import default_look
-        from raymarch.rendering.march import March
+        from raymarch.rendering.march_settings import March
+        from raymarch.volumes.volume import VOLUME
 
         given = {"step": self.step, "supersample": self.supersample}
         own: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -144,7 +144,7 @@ class Shown:
 
     def _mode_of_values(self, volume: AnyVolume, seen: Volume, alone: bool) -> str:
         """Mode that shows values where none is said: transfer, or the mean along rays where none stands out."""
-        from raymarch.rendering.march import table_of
+        from raymarch.rendering.march_settings import table_of
 
         free = alone and table_of(seen) is None and not (self.shading or self.preintegrated)
         if free and _kind(volume, seen).name == "level":
@@ -177,7 +177,7 @@ def shown(command: Any) -> Any:
 
 def _kind(volume: AnyVolume, seen: Volume) -> ValueKind:
     """Kind of a volume's values."""
-    from raymarch.data.value_kind import kind_of
+    from raymarch.volumes.value_kind import kind_of
 
     return kind_of(seen, getattr(volume, "unit", ""))
 
@@ -206,10 +206,10 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         range_of,
         table_of_kind,
     )
-    from raymarch.data.value_kind import WORDS
     from raymarch.errors import RaymarchError, figures
     from raymarch.io.volumes.transfer_table import load_table
-    from raymarch.rendering.march import table_of
+    from raymarch.rendering.march_settings import table_of
+    from raymarch.volumes.value_kind import WORDS
 
     if table is not None and ":" in table and "@" in table and not table.lower().endswith(".json"):
         return _knots(table), False
@@ -266,7 +266,7 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
 
 def _knots(table: str) -> TransferFunction:
     """Table of knots in one word, as the viewer copies it."""
-    from raymarch.data.transfer_function import TransferFunction
+    from raymarch.volumes.transfer_function import TransferFunction
 
     knots, _, length = table.rpartition("@")
     try:

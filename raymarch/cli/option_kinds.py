@@ -290,8 +290,8 @@ class Colour(click.ParamType):
         self.words = words
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from raymarch.data.views import require_colour
         from raymarch.errors import RaymarchError
+        from raymarch.views.views import require_colour
 
         if value == "":  # as of a variable of the shell that is not set
             return None

@@ -19,9 +19,9 @@ from raymarch.errors import in_letters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from raymarch.data.views import Views
-    from raymarch.data.volume import Volume
     from raymarch.geometry.clip import Clip
+    from raymarch.views.views import Views
+    from raymarch.volumes.volume import Volume
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
 LONGEST = 1000  # characters of a setting
@@ -98,9 +98,9 @@ def settings_of(pairs: tuple[str, ...]) -> dict[str, object]:
 
 def fitted(run: str) -> Volume:
     """The volume of a file that is compared with pictures; RaymarchError for a scalar volume, which has no colours."""
-    from raymarch.data.volume import Volume as Fitted
     from raymarch.errors import RaymarchError
     from raymarch.io.volumes.volume_file import load
+    from raymarch.volumes.volume import Volume as Fitted
 
     volume = load(run)
     if not isinstance(volume, Fitted):

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from raymarch.data.volume import Volume
     from raymarch.geometry.camera import Camera
     from raymarch.rendering.default_look import DefaultLook
+    from raymarch.volumes.volume import Volume
 
 SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
@@ -160,7 +160,7 @@ class Where:
         return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
 
     def _at(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> Camera:
-        from raymarch.viewer.eye import Eye
+        from raymarch.viewer.pictures.eye import Eye
 
         if volume.ndc_from_world is not None and self.target is None:
             raise click.UsageError(f"{run} has no middle to look at; give --target X,Y,Z")
@@ -221,8 +221,8 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
     import numpy as np
 
     from raymarch.data.default_table import has_values_alone
-    from raymarch.data.volume import Volume as Fitted
     from raymarch.geometry.optical_axes import meeting_of_axes
+    from raymarch.volumes.volume import Volume as Fitted
 
     if not isinstance(volume, Fitted) or volume.ndc_from_world is not None or has_values_alone(volume):
         return lambda points: np.zeros(len(points), bool)

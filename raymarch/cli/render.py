@@ -17,11 +17,11 @@ from raymarch.cli.option_kinds import require_not_given
 if TYPE_CHECKING:
     import numpy as np
 
-    from raymarch.data.volume import Volume
     from raymarch.geometry.camera import Camera
     from raymarch.geometry.clip import Clip as Clipping
-    from raymarch.rendering.march import March
+    from raymarch.rendering.march_settings import March
     from raymarch.rendering.renderer import Rendering
+    from raymarch.volumes.volume import Volume
 
 MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
 
@@ -55,10 +55,10 @@ def render(
 
     Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.
     """
-    from raymarch.data.views import require_colour
     from raymarch.io.files.lock import locked
     from raymarch.io.images.write import folder_named
     from raymarch.io.volumes.volume_file import load
+    from raymarch.views.views import require_colour
 
     where.require()
     options.require_set(where.data, "--views DATA", downscale, holdout, follow_links)
@@ -90,7 +90,7 @@ def render(
     else:
         pictures.require([name for name, _ in named], where.data)
 
-    from raymarch.cli.progress import CountProgress
+    from raymarch.cli.output import CountProgress
 
     with CountProgress("render", len(named)) as progress, together.renderer_of(*volumes, cut) as renderer:
         images = Images(
@@ -167,8 +167,8 @@ def _seen_of(volumes: tuple[list[Volume], list[March]], clip: Clipping | None) -
     """Points (n, 3) around what is seen of all volumes."""
     import numpy as np
 
-    from raymarch.data.volume import VOLUME
     from raymarch.rendering.default_look import seen_points
+    from raymarch.volumes.volume import VOLUME
 
     pairs = zip(*volumes, strict=True)
     return np.concatenate([seen_points(VOLUME("volume", volume), march, clip) for volume, march in pairs])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from raymarch.cli import options, say
 
 if TYPE_CHECKING:
-    from raymarch.data.scalar_volume import ScalarVolume
     from raymarch.io.volumes.scalar_summary import ScalarSummary
+    from raymarch.volumes.scalar_volume import ScalarVolume
 
 MOST = 1 << 26  # values that are looked at; of more every so many along each axis
 BAR = 40  # characters of the longest bar
@@ -56,8 +56,8 @@ def suggested(file: str, volume: ScalarVolume, place: dict[str, Any], whole: boo
     """What a first look at a volume takes: window, table, value of a surface, and commands to type; None of values that
     single precision hardly tells apart. What `raymarch render` does not read as it is, is converted first."""
     from raymarch.data.default_table import table_of_kind
-    from raymarch.data.value_kind import WORDS, kind_of
     from raymarch.errors import RaymarchError
+    from raymarch.volumes.value_kind import WORDS, kind_of
 
     seen = volume.as_volume()
     kind = kind_of(seen, volume.unit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from raymarch.viewer.server_process import ServerProcess
+    from raymarch.viewer.server.server_process import ServerProcess
 
 HERE = "raymarch.viewer"  # of a context's notes
 
@@ -47,7 +47,7 @@ def given() -> tuple[str, ...]:
 def server(port: int) -> ServerProcess:
     """Server of the viewer's pages, as the options of this command say."""
     from raymarch.errors import RaymarchError
-    from raymarch.viewer.server_process import ServerProcess
+    from raymarch.viewer.server.server_process import ServerProcess
 
     try:
         return ServerProcess(port, **click.get_current_context().meta.get(HERE, {}))

@@ -39,7 +39,7 @@ def slices(
     from raymarch.io.images.write import require_pictures, write_png
     from raymarch.io.volumes.volume_file import load
     from raymarch.plot.figure_pictures import picture_of
-    from raymarch.plot.volume_slices import slices as draw
+    from raymarch.plot.volumes import slices as draw
 
     if colour and (window is not None or colormap is not None):
         raise click.UsageError("--colour shows colours as they are; leave --window and --colormap out")

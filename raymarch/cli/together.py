@@ -13,11 +13,11 @@ from raymarch.cli.modes import Shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from raymarch.data.volume import AnyVolume, Volume
     from raymarch.geometry.clip import Clip
-    from raymarch.rendering.march import March
+    from raymarch.rendering.march_settings import March
     from raymarch.rendering.renderer import Renderer
     from raymarch.rendering.together import TogetherRenderer
+    from raymarch.volumes.volume import AnyVolume, Volume
 
 others = click.option(
     "--with", "others", metavar="VOLUME", multiple=True, help="Show another volume together with it; up to three times."

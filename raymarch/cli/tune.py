@@ -24,7 +24,7 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
     Fits and images then take them, with the same bytes as before. `raymarch info` says what is in force.
     """
     from raymarch.bench.tune import tune as measure
-    from raymarch.cli.progress import StageProgress
+    from raymarch.cli.output import StageProgress
     from raymarch.device import layout_cache
     from raymarch.runtime import start
 

@@ -12,8 +12,8 @@ from raymarch.cli import modes, options, paths, say, serving
 from raymarch.cli.device import Device, computed_on
 
 if TYPE_CHECKING:
-    from raymarch.data.volume import AnyVolume
     from raymarch.rendering.default_look import DefaultLook
+    from raymarch.volumes.volume import AnyVolume
 
 
 @click.command(epilog="Example: raymarch view tower.h5 --views scenes/tower")
@@ -45,11 +45,11 @@ def view(
     what to do from another machine, behind a proxy and in Docker. The page begins with the look that the options say,
     as those of `raymarch render` do, and changes it from there.
     """
-    from raymarch.data.views import require_colour
-    from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.io.image_sets.load import load_views
-    from raymarch.viewer.browser import announce
+    from raymarch.system.interrupt import asked_to_stop
+    from raymarch.viewer.server.browser import announce
     from raymarch.viewer.watched_file import WatchedFile, view_file
+    from raymarch.views.views import require_colour
 
     options.require_set(data, "--views DATA", downscale, holdout, follow_links)
     server = serving.server(port)
@@ -85,11 +85,11 @@ def _begin(
 ) -> DefaultLook:  # fmt: skip
     """Look that the options say of a volume; RaymarchError for what cannot be shown."""
     from raymarch.data.default_table import range_of
-    from raymarch.data.views import require_colour
-    from raymarch.data.volume import VOLUME
     from raymarch.errors import RaymarchError
     from raymarch.geometry.orbit import UP
     from raymarch.rendering.ray_settings import require_seen
+    from raymarch.views.views import require_colour
+    from raymarch.volumes.volume import VOLUME
 
     look, seen = shown.look(volume), VOLUME("volume", volume)
     march = replace(look.march, clip=options.clip_of(clip_box, clip_plane, seen))

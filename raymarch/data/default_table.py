@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raymarch.data.transfer_function import MOST_KNOTS, TransferFunction
 from raymarch.data.value_contents import FINEST, above
-from raymarch.data.value_kind import ValueKind, kind_of, strided, values_at
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError, figures
+from raymarch.volumes.transfer_function import MOST_KNOTS, TransferFunction
+from raymarch.volumes.value_kind import ValueKind, kind_of, strided, values_at
+from raymarch.volumes.volume import Volume
 
 RANGE = (1.0, 99.9)  # percentiles that count as the range
 CLEAR = 0.2  # of the range, from its lower end, is seen through

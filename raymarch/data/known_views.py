@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from raymarch.data.views import Views
+from raymarch.views.views import Views
 
 MOST = 2000  # views that are kept; of larger sets none
 LETTERS = 200_000  # of all their names

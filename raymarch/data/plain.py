@@ -10,11 +10,11 @@ import numpy as np
 from raymarch.arguments import arrays
 from raymarch.arguments.arrays import Numbers, channels_cure, mended
 from raymarch.arguments.checks import Check, Wrong
-from raymarch.data.activation import Activation
-from raymarch.data.harmonics import Y00
-from raymarch.data.samples import RAW, require_three_axes, spread_to
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.harmonics import Y00
+from raymarch.volumes.samples import RAW, require_three_axes, spread_to
 
 Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray, Activation]  # density, features, world_from_index, activation

@@ -8,15 +8,15 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.declared import checked
-from raymarch.data import thumbnails
-from raymarch.data.activation import Activation
-from raymarch.data.bricks import Bricks, bricks_in_words
-from raymarch.data.samples import INDEX, require_inside
-from raymarch.data.storage import Dense, Sparse
 from raymarch.geometry.ndc import corners_in_world
 from raymarch.geometry.pose import voxel_of
 from raymarch.html.card import Shown, card, count_of_bytes, numbers
 from raymarch.html.picture import figure
+from raymarch.volumes import cards
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.bricks import Bricks, bricks_in_words
+from raymarch.volumes.samples import INDEX, require_inside
+from raymarch.volumes.storage import Dense, Sparse
 
 
 class Sampled(Shown):
@@ -121,4 +121,4 @@ class Sampled(Shown):
 
     def thumbnail_html(self) -> str:
         """Small picture of it as HTML, made by NumPy alone."""
-        return figure(thumbnails.of_samples(self), "thumbnail, parallel rays")
+        return figure(cards.of_samples(self), "thumbnail, parallel rays")

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raymarch.data import thumbnails
-from raymarch.data.placed import PlacedValues
 from raymarch.data.world_axes import right_and_up, shown_right, shown_up
 from raymarch.errors import figures
 from raymarch.html.card import Shown, card, count_of_bytes, numbers
 from raymarch.html.picture import figure, thumbnail
+from raymarch.volumes import cards
+from raymarch.volumes.placement import PlacedValues
 
 ACROSS = (2, 1, 0)  # the axis across each slice
 
@@ -47,19 +47,19 @@ class ScalarCard(PlacedValues, Shown):
             ("memory", count_of_bytes(self.nbytes)),
         ]
         sign = -1.0 if self.slope < 0 else 1.0
-        most = figure(thumbnails.of_values(self.values, self.world_from_index, sign), "maxima along rays")
+        most = figure(cards.of_values(self.values, self.world_from_index, sign), "maxima along rays")
         return card("ScalarVolume", rows, [*self._slices(), most])
 
     def _slices(self) -> Iterator[str]:
         """Pictures of the three slices through the middle, with their sides where the world is a body's."""
         middle = [n // 2 for n in self.shape]
-        cuts = [thumbnail(np.take(self.values, middle[axis], axis), thumbnails.SIDE) for axis in ACROSS]
+        cuts = [thumbnail(np.take(self.values, middle[axis], axis), cards.SIDE) for axis in ACROSS]
         shown = self.slope * np.concatenate([cut.ravel() for cut in cuts]).astype(float)
-        window = tuple(np.percentile(shown, thumbnails.RANGE))
+        window = tuple(np.percentile(shown, cards.RANGE))
         for cut, axis in zip(cuts, ACROSS, strict=True):
             right, up = right_and_up(axis, self.sides)
             upright = cut.T if right < up else cut
-            picture = thumbnails.windowed(self.slope * upright.astype(float), window)  # type: ignore[arg-type]
+            picture = cards.windowed(self.slope * upright.astype(float), window)  # type: ignore[arg-type]
             sides, caption = self.sides, f"{'ijk'[axis]} = {middle[axis]}: {'ijk'[right]} right, {'ijk'[up]} up"
             across = upside = False
             if sides:
@@ -68,5 +68,5 @@ class ScalarCard(PlacedValues, Shown):
             picture = picture if upside else picture[::-1]
             picture = picture[:, ::-1] if across else picture
             wide, tall = self.spacing[right] * self.shape[right], self.spacing[up] * self.shape[up]
-            height = round(thumbnails.SIDE * min(tall / wide, 1.0))
+            height = round(cards.SIDE * min(tall / wide, 1.0))
             yield figure(picture, caption, max(height, 8), max(round(height * wide / tall), 8))

@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
-from raymarch.data.harmonics import basis
-from raymarch.data.volume import Volume
+from raymarch.volumes.harmonics import basis
+from raymarch.volumes.volume import Volume
 
 CHUNK = 1 << 16  # points at a time
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.data.cores import workers
-from raymarch.data.shrink import shrink, shrink_mask
-from raymarch.data.views import Views
+from raymarch.views.resize import shrink, shrink_mask
+from raymarch.views.views import Views
 
 FEWEST = 16  # pixels along an image's shorter side below which it is not made smaller
 

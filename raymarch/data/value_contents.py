@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.volumes.scalar_volume import ScalarVolume
 
 BINS = 16
 FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.demo.island import BOX, island
 from raymarch.demo.scene_views import DISTANCE, FOV, TARGET, cameras, views_of
 from raymarch.evaluation.held_out import Evaluation, evaluate
@@ -28,6 +26,8 @@ from raymarch.io.videos.write_video import write_video
 from raymarch.io.volumes.volume_file import save
 from raymarch.plot.figure_pictures import picture_of
 from raymarch.rendering.renderer import Renderer
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 RECORD = "demo.json"  # in a folder that a demonstration made, which the next one may replace
 WARM = 3  # steps

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from raymarch.data.cores import workers
-from raymarch.data.display_values import eight_bit
-from raymarch.data.views import Views
 from raymarch.demo.solids import Solid
 from raymarch.geometry.camera import Camera
+from raymarch.views.display_values import eight_bit
+from raymarch.views.views import Views
 
 SUN = np.array((0.52, -0.42, 0.75)) / np.linalg.norm((0.52, -0.42, 0.75))
 SUNLIGHT = np.array((2.5, 2.3, 1.95))

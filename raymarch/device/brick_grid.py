@@ -9,10 +9,6 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.activation import Activation
-from raymarch.data.bricks import BRICK, Bricks, table_shape
-from raymarch.data.storage import Sparse, sparse_of
-from raymarch.data.volume import Volume
 from raymarch.device.brick_places import bricks_read, places_of
 from raymarch.device.grid import Grid, begin_anew, require_gradient, require_room, stretch
 from raymarch.device.memory import grid_bytes, pool_shape
@@ -20,6 +16,10 @@ from raymarch.device.pool import SMALL, release
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import occupancy, pool
 from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.bricks import BRICK, Bricks, table_shape
+from raymarch.volumes.storage import Sparse, sparse_of
+from raymarch.volumes.volume import Volume
 
 
 class BrickGrid(Grid):

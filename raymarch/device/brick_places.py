@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raymarch.data.bricks import BRICK, table_shape
+from raymarch.volumes.bricks import BRICK, table_shape
 
 ROUNDING = 1e-3  # voxels by which a sample may lie outside its cell
 

@@ -12,18 +12,18 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.arrays import Numbers
-from raymarch.data.activation import Activation
-from raymarch.data.storage import Dense, Sparse
-from raymarch.data.volume import Volume
-from raymarch.device.activation_check import colour_functions, density_functions
 from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
 from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, index_bytes, padded, pool_shape, require_memory
 from raymarch.device.occupancy import Occupancy
+from raymarch.device.own_functions import colour_functions, density_functions
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
 from raymarch.kernels.field import occupancy, transfer
 from raymarch.kernels.fit.reduce import reduce_slots
 from raymarch.kernels.march.variant import Variant
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.storage import Dense, Sparse
+from raymarch.volumes.volume import Volume
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,6 @@ import taichi as ti
 from taichi.lang.matrix import MatrixField
 
 from raymarch import runtime
-from raymarch.data.activation import Activation
-from raymarch.data.bricks import table_shape
 from raymarch.device.grid_fields import Fields
 from raymarch.device.layout_cache import in_force
 from raymarch.device.layout_choice import LayoutChoice, kind_of
@@ -22,6 +20,8 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
 from raymarch.kernels.fit.coarse import CUBE
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.bricks import table_shape
 
 STEP = 32  # samples along an axis that the room of a small grid is rounded up to
 BLOCKS = (1, 2, 4, 8)

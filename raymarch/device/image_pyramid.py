@@ -7,9 +7,9 @@ from contextlib import ExitStack
 import numpy as np
 
 from raymarch.data.smaller_views import smaller
-from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Holder
+from raymarch.views.views import Views
 
 
 class ImagePyramid(Holder):

@@ -9,7 +9,6 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.views import Views
 from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
@@ -19,6 +18,7 @@ from raymarch.kernels.field import transfer
 from raymarch.kernels.fit.choice import LOOKED, UNSEEN, choose_tiles
 from raymarch.kernels.rays.lens import LENS
 from raymarch.kernels.rays.tile_list import RUN
+from raymarch.views.views import Views
 
 TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
 STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to

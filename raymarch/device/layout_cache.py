@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from raymarch import runtime
-from raymarch.data.versions import version_of
 from raymarch.device.layout_choice import LayoutChoice
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import replacing
-from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict import read_json
 from raymarch.runtime.kernel_cache import cache_folder
+from raymarch.system.versions import version_of
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.numbers import set_numbers
 from raymarch.device.owner import Owner
 from raymarch.device.table_fields import (
@@ -20,6 +19,7 @@ from raymarch.device.table_fields import (
     upload_table,
 )
 from raymarch.kernels.rays.clip import MOST
+from raymarch.volumes.transfer_function import TransferFunction
 
 
 @dataclass(frozen=True, eq=False)

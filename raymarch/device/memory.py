@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raymarch import runtime
-from raymarch.data.bricks import BRICK, table_shape
-from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
 from raymarch.runtime.gpu_memory import gpu_bytes
+from raymarch.system.resources import free_bytes as _free_bytes
+from raymarch.volumes.bricks import BRICK, table_shape
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
 LIBRARIES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 to 250 from the cache, 290 compiled)

@@ -6,12 +6,12 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.activation import Activation
-from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.grid_fields import Fields
 from raymarch.device.owner import Owner
 from raymarch.kernels.field import distance, occupancy
 from raymarch.kernels.field.distance import FULL
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.transfer_function import TransferFunction
 
 SLAB = 1 << 15  # cells whose values are looked up in a table at a time, if that holds one row of them
 

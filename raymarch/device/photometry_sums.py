@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import taichi as ti
 
-from raymarch.data.exposure import MOMENTS
 from raymarch.device.owner import Owner
 from raymarch.kernels.fit.photometry import BEHIND, NUMBERS, NUMBERS_A_VIEW
+from raymarch.views.exposure import MOMENTS
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ import taichi as ti
 from taichi.lang import impl
 
 from raymarch import runtime
-from raymarch.data import free_memory
 from raymarch.errors import RaymarchError
 from raymarch.runtime.gpu_memory import gpu_bytes
+from raymarch.system import resources
 
 SHARE = 0.25  # of the device's memory that may be kept
 SMALL = 64 << 20  # bytes of a tree up to which it may be much larger than who asks wants
@@ -145,8 +145,8 @@ def _keep(tree: Tree, at: int) -> None:
         _free(tree)
         return
     _kept.insert(at, tree)
-    if _spare not in free_memory.spare:
-        free_memory.spare.append(_spare)
+    if _spare not in resources.spare:
+        resources.spare.append(_spare)
     while sum(tree.size for tree in _kept) > _most():
         _free(_kept.pop(0))
 
@@ -158,7 +158,7 @@ def _collect() -> None:
 
 def _spare(needed: int) -> None:
     """Free what is kept where so many bytes of the machine would not be there without it."""
-    if runtime.on_cpu() and held() and needed > 0.9 * free_memory.free_bytes():
+    if runtime.on_cpu() and held() and needed > 0.9 * resources.free_bytes():
         with contextlib.suppress(RaymarchError):  # of another thread, whose it is
             release()
 
@@ -166,7 +166,7 @@ def _spare(needed: int) -> None:
 def _most() -> int:
     if not runtime.on_cpu() and (of_gpu := gpu_bytes()) is not None:
         return int(SHARE * of_gpu[1])
-    return int(SHARE * free_memory.total_bytes())
+    return int(SHARE * resources.total_bytes())
 
 
 def _remove_filler() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.memory import numbers_a_ray, require_memory
 from raymarch.device.numbers import set_numbers
 from raymarch.device.owner import Owner
@@ -27,6 +26,7 @@ from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
 from raymarch.kernels.march.shading import NUMBERS
 from raymarch.kernels.rays import ray_arrays
 from raymarch.kernels.rays.clip import MOST
+from raymarch.volumes.transfer_function import TransferFunction
 
 STEP = 4096  # rays that the room of a small buffer is rounded up to
 

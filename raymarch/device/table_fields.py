@@ -8,10 +8,10 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.transfer_function import MOST_KNOTS
 from raymarch.device.grid_layout import SLOTS
 from raymarch.device.numbers import set_numbers
 from raymarch.kernels.field.numbers import table_in
+from raymarch.volumes.transfer_function import MOST_KNOTS
 
 BINS = 2048
 TABLE_BYTES = (MOST_KNOTS + 1) * (10 * 8 + SLOTS * 4 * 8) + BINS * 4

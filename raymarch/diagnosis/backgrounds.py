@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.data.mask_alpha import with_masks_as_alpha
-from raymarch.data.views import Views
-from raymarch.diagnosis.epipolar import poses_of
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.sharpness import distinct
 from raymarch.diagnosis.silhouettes import silhouettes
+from raymarch.matching.epipolar import poses_of
+from raymarch.views.mask_alpha import with_masks_as_alpha
+from raymarch.views.views import Views
 
 ASKED, SIDE = 24, 128  # views, evenly spread, and pixels of their longer side
 FEWEST = 5  # views

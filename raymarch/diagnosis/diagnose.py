@@ -10,11 +10,8 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
-from raymarch.data.contents import doubts
-from raymarch.data.views import VIEWS, Views
-from raymarch.diagnosis import backgrounds, conventions, encoding, exposure, extent, intrinsics, sharpness
-from raymarch.diagnosis.epipolar import Sight, agreeing, nearness, poses_of, sight
-from raymarch.diagnosis.features import Features
+from raymarch.diagnosis import backgrounds, encoding, extent, images, intrinsics, sharpness
+from raymarch.diagnosis import poses as conventions
 from raymarch.diagnosis.finding import Finding, by_severity
 from raymarch.diagnosis.image_order import image_order
 from raymarch.diagnosis.matches import features_of, match, neighbours
@@ -22,6 +19,10 @@ from raymarch.diagnosis.silhouettes import silhouettes
 from raymarch.diagnosis.single_views import single_views
 from raymarch.diagnosis.upright import upright
 from raymarch.geometry.pose import BOX
+from raymarch.matching.epipolar import Sight, agreeing, nearness, poses_of, sight
+from raymarch.matching.matches import Features
+from raymarch.views.contents import doubts
+from raymarch.views.views import VIEWS, Views
 
 MOST_VIEWS = 160  # that are asked, evenly spread
 FEWEST = 12  # matches a view, under which they cannot say anything
@@ -93,7 +94,7 @@ def _of_cameras(
     parallel = any(camera.lens.parallel for camera in views.cameras)  # whose rays meet in no centre: no epipoles
     if parallel or len(matches) < FEWEST * len(views):
         beside = None if given is None else extent.box(views, given, nothing)
-        return [*silhouettes(views), exposure.exposure_by_alpha(views), beside], nothing
+        return [*silhouettes(views), images.exposure_by_alpha(views), beside], nothing
     findings: list[Finding | None] = []
     poses, seen, near = poses_of(views.cameras), sight(views.cameras, matches), nearness(views.cameras, matches)
     if agreeing(poses, matches, seen, near).mean() < AGREED:
@@ -112,6 +113,6 @@ def _of_cameras(
     scene = extent.points_of(views, good, sure, poses)
     findings += single_views(views, poses, matches, seen, near)
     lens = intrinsics.lens(views.cameras, good, sure, poses) if focal is None else None
-    findings += [lens, exposure.exposure(views, good, encoded)]
+    findings += [lens, images.exposure(views, good, encoded)]
     findings += [sharpness.blur(views, good), None if given is None else extent.box(views, given, scene)]
     return findings, scene

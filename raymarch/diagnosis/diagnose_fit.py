@@ -10,17 +10,17 @@ import numpy as np
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.data.default_table import has_values_alone
-from raymarch.data.display_values import linear_of_srgb
-from raymarch.data.views import VIEWS, Views
-from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.diagnosis import extent, floaters
-from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST
 from raymarch.diagnosis.finding import Finding, by_severity
 from raymarch.diagnosis.fit_settings import setting_of_fit
+from raymarch.diagnosis.images import BRIGHTEST, DARKEST
 from raymarch.errors import short
 from raymarch.evaluation.held_out import background_of, is_worse_than_one_colour
 from raymarch.evaluation.metrics import psnr
 from raymarch.rendering.renderer import Renderer
+from raymarch.views.display_values import linear_of_srgb
+from raymarch.views.views import VIEWS, Views
+from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
 ASKED = 12  # views that are rendered of either kind
 SIDE = 160  # pixels of their longer side

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.display_values import eight_bit, linear_of_srgb
-from raymarch.data.views import Views
-from raymarch.diagnosis.features import Features
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import LUMINANCE
+from raymarch.matching.matches import Features
+from raymarch.views.display_values import eight_bit, linear_of_srgb
+from raymarch.views.views import Views
 
 MOST = 16  # views that are asked, evenly spread
 FEWEST = 400  # pixels or points by which something can be told

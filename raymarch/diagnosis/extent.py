@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.agreement import alpha_of
 from raymarch.data.bound_planes import are_planes
-from raymarch.data.views import Views
-from raymarch.data.world_origin import far_middle
-from raymarch.diagnosis.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches, features_of, match, neighbours
+from raymarch.matching.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
+from raymarch.views.agreement import alpha_of
+from raymarch.views.views import Views
+from raymarch.views.world_origin import far_middle
 
 APART = np.deg2rad(2.0)  # between two rays, for their crossing to say how far it is
 FAR = np.deg2rad(0.5)  # the same where only the order of magnitude matters

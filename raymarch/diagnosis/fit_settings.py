@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raymarch.data.volume import Volume
+from raymarch.volumes.volume import Volume
 
 
 def setting_of_fit(volume: Volume, name: str) -> object:

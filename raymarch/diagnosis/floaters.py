@@ -8,11 +8,11 @@ from itertools import product
 
 import numpy as np
 
-from raymarch.data.bricks import BRICK
-from raymarch.data.volume import Volume
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.fit_settings import setting_of_fit
 from raymarch.geometry.camera import Camera
+from raymarch.volumes.bricks import BRICK
+from raymarch.volumes.volume import Volume
 
 AT_ONCE = 4096  # bricks
 CELLS = 64  # a side, in which pieces of matter are told apart

@@ -8,13 +8,13 @@ from itertools import combinations
 
 import numpy as np
 
-from raymarch.data.name_order import natural
-from raymarch.data.views import Views
-from raymarch.diagnosis.epipolar import agreeing, nearness, poses_of, sight
-from raymarch.diagnosis.features import Features
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches, match
 from raymarch.diagnosis.silhouettes import silhouettes
+from raymarch.io.files.folders import natural
+from raymarch.matching.epipolar import agreeing, nearness, poses_of, sight
+from raymarch.matching.matches import Features
+from raymarch.views.views import Views
 
 ASKED = 22  # views, of which each is compared with each
 HALF = 0.5

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.diagnosis import backgrounds, conventions, encoding, extent
-from raymarch.diagnosis.epipolar import agreeing, nearness, poses_of, sight
+from raymarch.diagnosis import backgrounds, encoding, extent
+from raymarch.diagnosis import poses as conventions
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import features_of, match, neighbours
+from raymarch.matching.epipolar import agreeing, nearness, poses_of, sight
+from raymarch.views.views import Views
 
 ASKED, EACH = 4, 6  # views, and how many of its neighbours each is compared with
 FEWEST = 120  # matches in all

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.diagnosis.features import Features, features
 from raymarch.geometry.camera import Camera
+from raymarch.matching.matches import Features, features
+from raymarch.views.views import Views
 
 SIDE = 640  # pixels: the side of a square with as many as a large image is made small to
 SMALL = 320  # a side, under which an image is made twice as large, for more points

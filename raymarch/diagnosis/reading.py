@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from raymarch.data.contents import doubts
-from raymarch.data.views import Views
 from raymarch.diagnosis.finding import Finding
 from raymarch.errors import RaymarchError
 from raymarch.io.image_sets.bad_frames import bad_frames
 from raymarch.io.image_sets.load import load_views
+from raymarch.views.contents import doubts
+from raymarch.views.views import Views
 
 MISSING = re.compile(r"(\d+) of (\d+) images are missing")
 MASKS_MISSING = re.compile(r"\d+ masks are missing")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.diagnosis.exposure import consensus
-from raymarch.diagnosis.features import blurred
 from raymarch.diagnosis.finding import Finding
+from raymarch.diagnosis.images import consensus
 from raymarch.diagnosis.matches import Matches, intensity
 from raymarch.errors import named
+from raymarch.matching.matches import blurred
+from raymarch.views.views import Views
 
 BLURRED = 1.2  # of log2 of fine detail, under the median view
 FEWEST = 100  # matches

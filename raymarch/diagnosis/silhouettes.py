@@ -8,16 +8,16 @@ from itertools import product
 
 import numpy as np
 
-from raymarch.data.agreement import alpha_of, dissenters
-from raymarch.data.focus import focus, looking_away, names_where
-from raymarch.data.views import Views
-from raymarch.diagnosis.epipolar import poses_of
 from raymarch.diagnosis.finding import Finding
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.nearest_point import nearest_to_lines
 from raymarch.geometry.pixels import unproject
 from raymarch.geometry.pose_readings import READINGS, read_as, reading_in_words, turns
+from raymarch.matching.epipolar import poses_of
+from raymarch.views.agreement import alpha_of, dissenters
+from raymarch.views.focus import focus, looking_away, names_where
+from raymarch.views.views import Views
 
 ASKED = 24  # views
 PLACES = 20  # a side of the box, that may be full

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.diagnosis.epipolar import Sight, agreeing, distances
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 from raymarch.diagnosis.robust_step import robust_step
 from raymarch.errors import named
 from raymarch.geometry.pose import exp_rigid
+from raymarch.matching.epipolar import Sight, agreeing, distances
+from raymarch.views.views import Views
 
 FEWEST = 24  # matches by which a view is judged
 DOUBTFUL = 0.8  # of what views usually have in agreement, under which one is looked at

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.diagnosis.epipolar import poses_of
 from raymarch.diagnosis.finding import Finding
 from raymarch.geometry.up import GUESSED, up_of_cameras
+from raymarch.matching.epipolar import poses_of
+from raymarch.views.views import Views
 
 OFF = np.deg2rad(30.0)  # from z, from which on it is worth a note
 

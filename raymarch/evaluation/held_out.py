@@ -11,17 +11,17 @@ import numpy as np
 
 from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.contents import require_pixels
 from raymarch.data.known_views import is_same_source
-from raymarch.data.views import VIEWS, Views
-from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.errors import short
 from raymarch.evaluation.evaluation_card import EvaluationCard
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
 from raymarch.evaluation.object_mask import object_mask, told_by
 from raymarch.evaluation.perceptual import LEAST, Distance, lpips_distance
-from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.march_settings import MARCH, March
 from raymarch.rendering.renderer import Renderer
+from raymarch.views.contents import require_pixels
+from raymarch.views.views import VIEWS, Views
+from raymarch.volumes.volume import VOLUME, AnyVolume
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers, display
 from raymarch.arguments.checks import shown
-from raymarch.data.display_values import decibels
-from raymarch.data.exposure import exposures_of, moments
 from raymarch.errors import RaymarchError
+from raymarch.views.display_values import decibels
+from raymarch.views.exposure import exposures_of, moments
 
 HALVES_RIDGE = (1e-3, 1e-3)  # pixels' worth: nothing beside a half image
 FEW = 16  # pixels of a half under which it tells no exposure

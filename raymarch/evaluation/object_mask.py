@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.geometry.box import camera_in_box, meets_box
+from raymarch.geometry.boxes import camera_in_box, meets_box
 from raymarch.geometry.camera import Camera
+from raymarch.views.views import Views
 
 ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
 BOX = "the set's box, where the image is not its background"

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from raymarch import runtime
-from raymarch.data.bricks import BRICK, table_shape
 from raymarch.device import memory
 from raymarch.device.brick_places import bricks_read
 from raymarch.device.memory import LIBRARIES, Memory, cells_of, grid_bytes, index_bytes, pool_shape
 from raymarch.errors import RaymarchError
-from raymarch.fitting.budget import (
+from raymarch.fitting.plan.budget import (
     CHECKED,
     bytes_of_rays,
     bytes_of_result,
@@ -25,7 +24,8 @@ from raymarch.fitting.budget import (
     memory_of_fit,
     shape_of_level,
 )
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
+from raymarch.volumes.bricks import BRICK, table_shape
 
 SLOTS = 2  # gradient buffers: each takes as much as the samples
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table

@@ -10,7 +10,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.plan import Plan
+from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.schedule import Schedule
 
 PROBE = 40  # steps of the fit in small

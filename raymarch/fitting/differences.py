@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from raymarch import runtime
-from raymarch.data.views_digest import CLOSE
 from raymarch.errors import RaymarchError, short
-from raymarch.fitting.plan import Plan
+from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.report import versions
+from raymarch.views.identity import CLOSE
 
 log = logging.getLogger(__name__)
 

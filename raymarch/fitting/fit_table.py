@@ -12,21 +12,21 @@ import taichi as ti
 
 from raymarch.arguments.checks import callback, number, optional, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.transfer_function import MOST_OPAQUE, TRANSFER, TransferFunction
-from raymarch.data.views import VIEWS, Views, require_colour
-from raymarch.data.volume import VOLUME, Volume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
-from raymarch.fitting.bounds import narrow
-from raymarch.fitting.fit_card import TableFitCard
-from raymarch.fitting.objective import LOSSES
+from raymarch.fitting.cards import TableFitCard
+from raymarch.fitting.plan.bounds import narrow
+from raymarch.fitting.settings.objective import LOSSES
 from raymarch.fitting.table_newton import gauss_newton_step
 from raymarch.kernels.fit.losses import counting
 from raymarch.kernels.rays.camera import draw_tiles
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.views.views import VIEWS, Views, require_colour
+from raymarch.volumes.transfer_function import MOST_OPAQUE, TRANSFER, TransferFunction
+from raymarch.volumes.volume import VOLUME, Volume
 
 SLOTS = 4
 BETAS, EPS = (0.9, 0.99), 1e-12

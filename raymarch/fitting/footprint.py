@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from raymarch.data.views import Views
 from raymarch.geometry.camera import Camera
+from raymarch.views.views import Views
 
 TINY = 1e-30  # of a voxel: what is under it, a product at last 0, is no width to divide by
 

@@ -11,21 +11,21 @@ from raymarch import runtime
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import flag, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.views import Views
-from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory, memory_of_rendering
 from raymarch.errors import RaymarchError
 from raymarch.fitting.cost import Cost
-from raymarch.fitting.plan import plan_fit
+from raymarch.fitting.plan.plan import plan_fit
 from raymarch.fitting.presets import settings_for
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.camera import SIDE as PIXELS
 from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.geometry.pose import BOX
 from raymarch.html.card import ShownRecord
 from raymarch.rendering.renderer import Renderer
+from raymarch.views.views import Views
+from raymarch.volumes.volume import VOLUME, AnyVolume
 
 SIDE = 128  # pixels a side of the image that a rendering's time is measured on
 SIDE_ON_GPU = 512  # the same there, which has hardly begun with fewer

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.arguments.arrays import Numbers
-from raymarch.data.focus import require_near
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.fitting.scene_box import is_bounded
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.camera import border
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pixels import unproject
+from raymarch.views.focus import require_near
+from raymarch.views.views import Views
 
 STEEPEST = 0.2  # depth by distance: rays that are flatter than that to the near plane look another way
 WIDEST = 3.0  # tangent of half the frustum's width

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.fitting.report import cut_short
 from raymarch.io.volumes.volume_file import describe, save
+from raymarch.volumes.volume import Volume
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raymarch.data.focus import looking_away
 from raymarch.geometry.camera import Camera
+from raymarch.views.focus import looking_away
 
 log = logging.getLogger("raymarch")
 FEW = 0.05  # of the cameras, which may stand nearer

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import taichi as ti
 
-from raymarch.data.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged
-from raymarch.data.views import Views
 from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.owner import Closing
 from raymarch.device.photometry_sums import PhotometricSums
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.kernels.fit.photometry import NUMBERS_A_VIEW, add_photometry
+from raymarch.views.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged
+from raymarch.views.views import Views
 
 log = logging.getLogger(__name__)
 

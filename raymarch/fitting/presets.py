@@ -9,11 +9,11 @@ from raymarch.arguments.arrays import Numbers, mended
 from raymarch.arguments.checks import instance_of, one_of
 from raymarch.arguments.declared import current_names
 from raymarch.arguments.guess import unknown_names
-from raymarch.data.views import VIEWS, Views
 from raymarch.errors import RaymarchError
-from raymarch.fitting.optimiser import ADAM, Adam
 from raymarch.fitting.scene_box import is_bounded
-from raymarch.fitting.settings import FitSettings, of_objective
+from raymarch.fitting.settings.optimiser import ADAM, Adam
+from raymarch.fitting.settings.settings import FitSettings, of_objective
+from raymarch.views.views import VIEWS, Views
 
 PRESETS = {
     "quick": FitSettings(

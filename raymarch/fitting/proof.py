@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.errors import RaymarchError
-from raymarch.fitting.objective import LOSSES, REGULARISERS, Objective
+from raymarch.fitting.settings.objective import LOSSES, REGULARISERS, Objective
 from raymarch.kernels.field.probe import evaluate, reason_of
 from raymarch.kernels.fit.regularise import OPTICAL_DEPTH
 

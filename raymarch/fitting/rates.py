@@ -8,8 +8,8 @@ from typing import Any
 
 from raymarch.arguments.checks import Check, number, whole
 from raymarch.errors import RaymarchError
-from raymarch.fitting.optimiser import Adam
-from raymarch.io.volumes.hdf5_open import CURE
+from raymarch.fitting.settings.optimiser import Adam
+from raymarch.io.files.hdf5 import CURE
 
 FACTOR = number(1e-3, 1e3)
 

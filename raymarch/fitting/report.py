@@ -12,14 +12,14 @@ import numpy as np
 
 from raymarch.arguments.declared import checked
 from raymarch.data.known_views import record_of
-from raymarch.data.versions import version_of
-from raymarch.data.views import MASKS_AS, VIEWS, Views
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, evaluate
-from raymarch.fitting.fit_card import FitCard
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.cards import FitCard
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.through_table import march_of
+from raymarch.system.versions import version_of
+from raymarch.views.views import MASKS_AS, VIEWS, Views
+from raymarch.volumes.volume import Volume
 
 INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"

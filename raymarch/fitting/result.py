@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.fitting.photometry import Photometry
-from raymarch.fitting.plan import Plan
+from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.report import provenance
 from raymarch.fitting.through_table import clear_raws
+from raymarch.volumes.volume import Volume
 
 
 def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str, Any]) -> Volume:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.data.contents import border_colour
-from raymarch.data.focus import focus, require_near
-from raymarch.data.views import Views
 from raymarch.diagnosis.extent import matched_points
 from raymarch.errors import RaymarchError
-from raymarch.geometry.box import camera_in_box
+from raymarch.geometry.boxes import camera_in_box
+from raymarch.views.contents import border_colour
+from raymarch.views.focus import focus, require_near
+from raymarch.views.views import Views
 
 BOXES_OF_A_SCENE = 6  # at least: the outermost is 32 times as large as the innermost
 MOST = 8  # boxes where points tell of more

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from raymarch.fitting.optimiser import length
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.optimiser import length
+from raymarch.fitting.settings.settings import FitSettings
 
 DONE = "done"
 FEW_STEPS = 300  # under which a fit is told to be a poor one

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.views.views import Views
+from raymarch.volumes.transfer_function import MOST_OPAQUE, TransferFunction
+from raymarch.volumes.volume import Volume
 
 DAMPING = 1e-6  # of the mean of the normal matrix's diagonal
 ROUNDS = 8  # in which numbers at their bounds are held

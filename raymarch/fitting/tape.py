@@ -11,7 +11,7 @@ import taichi as ti
 
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting.objective import Loss, Regulariser
+from raymarch.fitting.settings.objective import Loss, Regulariser
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
 from raymarch.kernels.march import distortion as distortion_kernels

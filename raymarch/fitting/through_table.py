@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.activation import Activation
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.kernels.field.transfer import FAR
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.transfer_function import TransferFunction
 
 PARTS = 10.0  # of the table's range is a raw unit, in which steps are
 FINE = 4096  # values of the range that are tried

@@ -11,7 +11,7 @@ from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, 
 from raymarch.arguments.declared import checked, named
 from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
-from raymarch.geometry.camera_card import CameraCard
+from raymarch.geometry.card import CameraCard
 from raymarch.geometry.lens import LENS, PLAIN, Lens
 from raymarch.geometry.pixels import project, require_invertible, starts, unproject
 from raymarch.geometry.pose import look_at, require_rigid

@@ -18,21 +18,21 @@ import numpy as np
 from raymarch import runtime
 from raymarch.arguments.checks import one_of, optional, some_of, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.child_command import child_command
-from raymarch.data.views import CAMERAS, Views
-from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.gradients.check import GradientRow
 from raymarch.gradients.check_task import CheckTask
-from raymarch.gradients.checks import GradientRow
 from raymarch.gradients.checks_together import require_groups_together
 from raymarch.gradients.linearised import EXACT
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.html.card import Shown, card, listing
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.rendering.march import SINGLE_RAYS, March
+from raymarch.rendering.march_settings import SINGLE_RAYS, March
 from raymarch.rendering.together_settings import ONE_OR_SEVERAL, SINGLE_MARCHES, single_marches_for
+from raymarch.system.child_process import child_command
+from raymarch.views.views import CAMERAS, Views
+from raymarch.volumes.volume import AnyVolume, Volume
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.data.default_table import has_values_alone
-from raymarch.data.views import require_colour
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import EXACT, Linearised
 from raymarch.gradients.linearised_together import LinearisedTogether
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.views.views import require_colour
+from raymarch.volumes.volume import Volume
 
 CANDIDATES = 16  # rays that are looked at for each that is taken
 MET = 0.01  # opacity from which a ray counts as having met something

@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import Lens
+from raymarch.gradients.check import GradientRow, check_rows
 from raymarch.gradients.check_rays import background_to_check, pixels_to_check
-from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.checks_together import check_rows_together
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.linearised_together import LinearisedTogether
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from raymarch.errors import RaymarchError
-from raymarch.gradients.checks import GradientRow, check_rows
+from raymarch.gradients.check import GradientRow, check_rows
 from raymarch.gradients.linearised_member import LinearisedMember
 from raymarch.gradients.linearised_together import OF_VOLUMES, LinearisedTogether
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 
 
 def require_groups_together(names: Sequence[str] | None, marches: Sequence[March]) -> None:

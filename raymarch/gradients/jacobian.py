@@ -6,12 +6,12 @@ import numpy as np
 
 from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.declared import checked
-from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, Columns, columns_of
-from raymarch.rendering.march import SINGLE_RAYS, March
+from raymarch.rendering.march_settings import SINGLE_RAYS, March
 from raymarch.rendering.renderer import BACKGROUND
+from raymarch.volumes.volume import VOLUME, AnyVolume
 
 
 @checked(volume=VOLUME, camera=CAMERA, march=SINGLE_RAYS, background=BACKGROUND, exposure=EXPOSURE)

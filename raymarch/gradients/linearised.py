@@ -9,7 +9,6 @@ import numpy as np
 from raymarch.arguments.arrays import Colour, Numbers, array
 from raymarch.arguments.checks import optional, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.parameters import (
     EXPOSURE,
@@ -22,7 +21,8 @@ from raymarch.gradients.parameters import (
 )
 from raymarch.gradients.viewed_volume import ViewedVolume
 from raymarch.kernels.march.passes import passes_of
-from raymarch.rendering.march import SINGLE_RAYS, March
+from raymarch.rendering.march_settings import SINGLE_RAYS, March
+from raymarch.volumes.volume import VOLUME, AnyVolume
 
 CHUNK = 12  # columns of a Jacobian that one pass carries
 EXACT = March(min_transmittance=0.0, min_weight=0.0)

@@ -11,16 +11,13 @@ import numpy as np
 from raymarch.arguments.arrays import Colour, Numbers, array, colour
 from raymarch.arguments.checks import number, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.bricks import held_samples
-from raymarch.data.storage import Dense
-from raymarch.data.volume import Volume
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.lens import PLAIN
 from raymarch.gradients.parameters import Parameters, require_directions
-from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.march.together import march_together
 from raymarch.kernels.march.together_adjoint import march_together_adjoint
@@ -28,6 +25,9 @@ from raymarch.kernels.march.together_tangent import march_together_tangent
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.members import Members
 from raymarch.rendering.together_settings import SINGLE_MARCHES, VOLUMES, Marches, single_marches_for
+from raymarch.volumes.bricks import held_samples
+from raymarch.volumes.storage import Dense
+from raymarch.volumes.volume import Volume
 
 SLOTS = 2
 OF_VOLUMES = ("density", "colour", "table")

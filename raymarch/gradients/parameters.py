@@ -10,12 +10,12 @@ import numpy as np
 
 from raymarch.arguments.arrays import array, numeric, vector
 from raymarch.arguments.checks import LARGEST, Check, Wrong, one_of, shown
-from raymarch.data.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
 from raymarch.kernels.march.mode import AnyMode, RayMode
+from raymarch.views.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 SHAPES = {
     "background": (3,),

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.data.storage import Dense
-from raymarch.data.volume import Volume
-from raymarch.geometry.box import meet_box
+from raymarch.geometry.boxes import meet_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.ndc import rays_in_ndc
+from raymarch.volumes.storage import Dense
+from raymarch.volumes.volume import Volume
 
 MOST = 64  # samples a side
 RAYS = 1024  # along which the part is looked for

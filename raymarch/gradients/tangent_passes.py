@@ -7,18 +7,18 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from raymarch.data.volume import Volume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.gradients.parameters import GEOMETRY, Parameters
-from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.tangents import RayTangents
 from raymarch.gradients.viewpoint import Viewpoint
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.field.transfer import shift_grid
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.passes import passes_of
+from raymarch.volumes.volume import Volume
 
 
 class TangentPasses(Holder):

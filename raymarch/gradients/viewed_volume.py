@@ -12,8 +12,6 @@ from raymarch import runtime
 from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.checks import number
 from raymarch.arguments.declared import checked
-from raymarch.data.views import require_colour
-from raymarch.data.volume import Volume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
@@ -28,9 +26,11 @@ from raymarch.kernels.field.transfer import one_harmonic
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings
 from raymarch.rendering.visibility import skip_invisible
+from raymarch.views.views import require_colour
+from raymarch.volumes.volume import Volume
 
 
 class ViewedVolume(Holder):

@@ -11,13 +11,13 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.bricks import Bricks, held_samples
-from raymarch.data.transfer_function import MOST_KNOTS
 from raymarch.device.grid_layout import STEP
 from raymarch.device.memory import require_memory
 from raymarch.device.owner import Owner
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field import transfer
+from raymarch.volumes.bricks import Bricks, held_samples
+from raymarch.volumes.transfer_function import MOST_KNOTS
 
 WIDEST = 48  # numbers of one sample that a kernel unrolls
 

@@ -8,11 +8,11 @@ from raymarch.arguments import checks
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
-from raymarch.data.mesh import Mesh
-from raymarch.data.volume import VOLUME, Volume
 from raymarch.geometry.pose import BOX
 from raymarch.io.meshes.mesh_file import require_mesh_file, write_mesh
 from raymarch.meshing.isosurface import COUNT, FEWER, ISO, isosurface_mesh, surface_points
+from raymarch.volumes.mesh import Mesh
+from raymarch.volumes.volume import VOLUME, Volume
 
 
 @checked(

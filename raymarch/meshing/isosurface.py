@@ -9,16 +9,16 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import number, optional, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.free_memory import require_free
-from raymarch.data.mesh import Mesh, face_normals, vertex_normals
 from raymarch.data.seen_colours import seen_colours
-from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import BOX
 from raymarch.meshing.lattice import is_aligned, lattice_of
 from raymarch.meshing.level import is_scalar, level_of
-from raymarch.meshing.marching_cubes import surface_of
+from raymarch.meshing.marching import surface_of
 from raymarch.meshing.pieces import decimated, largest_pieces, within
+from raymarch.system.resources import require_free
+from raymarch.volumes.mesh import Mesh, face_normals, vertex_normals
+from raymarch.volumes.volume import VOLUME, AnyVolume
 
 log = logging.getLogger(__name__)
 

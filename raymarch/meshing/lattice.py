@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.data.bricks import BRICK, spread
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.volumes.bricks import BRICK, spread
+from raymarch.volumes.volume import Volume
 
 ALIGNED = 1e-9  # of the affine's largest number: what is less counts as 0
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.data.value_contents import histogram_of
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError, figures
+from raymarch.volumes.volume import Volume
 
 VOXELS = 2  # in which a surface shall take half of the light
 BINS = 256  # of the histogram

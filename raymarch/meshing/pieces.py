@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.mesh import face_normals
 from raymarch.meshing.libraries import connected_components, fast_simplification
-from raymarch.meshing.marching_cubes import compact
+from raymarch.meshing.marching import compact
+from raymarch.volumes.mesh import face_normals
 
 
 def largest_pieces(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,12 +11,12 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import Check, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.views import CAMERAS, Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pixels import starts, unproject
 from raymarch.geometry.pose import BOX
 from raymarch.plot.panels import panels
+from raymarch.views.views import CAMERAS, Views
 
 if TYPE_CHECKING:
     from matplotlib.typing import ColorType

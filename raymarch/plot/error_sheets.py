@@ -10,11 +10,11 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers, display
 from raymarch.arguments.checks import Check, number, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.image_arrays import MASKS, Masks
 from raymarch.data.masked_picture import GREY, without
-from raymarch.data.views import NAMES
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import inside_mask, psnr
+from raymarch.views.image_arrays import MASKS, Masks
+from raymarch.views.views import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

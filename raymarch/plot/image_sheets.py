@@ -10,10 +10,10 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers, display
 from raymarch.arguments.checks import whole
 from raymarch.arguments.declared import checked
-from raymarch.data.views import VIEWS, Views
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
 from raymarch.plot.panels import panels
+from raymarch.views.views import VIEWS, Views
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

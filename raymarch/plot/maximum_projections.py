@@ -9,12 +9,12 @@ import numpy as np
 
 from raymarch.arguments.declared import checked
 from raymarch.data.colormaps import COLORMAP
-from raymarch.data.scalar_volume import ANY_VOLUME
 from raymarch.data.value_contents import above
-from raymarch.data.volume import AnyVolume, Volume
 from raymarch.plot.three_planes import LIMIT, NORMALS, draw_planes, scale_of
 from raymarch.plot.values import innermost, length_unit, slabs, upright, values_label, world_of
-from raymarch.plot.volume_slices import cut_plane, plane_ticks
+from raymarch.plot.volumes import cut_plane, plane_ticks
+from raymarch.volumes.scalar_volume import ANY_VOLUME
+from raymarch.volumes.volume import AnyVolume, Volume
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,13 +9,13 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers, array
 from raymarch.arguments.checks import WORLD, Check, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.scalar_volume import ANY_VOLUME
-from raymarch.data.transfer_function import TRANSFER, TransferFunction
-from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.plot.panels import panels
 from raymarch.plot.values import innermost, length_unit, values_label
+from raymarch.volumes.scalar_volume import ANY_VOLUME
+from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
+from raymarch.volumes.volume import AnyVolume, Volume
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

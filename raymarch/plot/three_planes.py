@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raymarch.arguments.checks import number, optional
-from raymarch.data.volume import Volume
 from raymarch.data.world_axes import shown_right, shown_up
 from raymarch.errors import RaymarchError
 from raymarch.plot.panels import panels
+from raymarch.volumes.volume import Volume
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,13 +9,13 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers, vector
 from raymarch.arguments.checks import optional, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.scalar_volume import ANY_VOLUME, ScalarVolume
-from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.data.value_contents import bin_range
-from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.plot.panels import panels
 from raymarch.plot.values import innermost, length_unit, slabs, some_values, values_label
+from raymarch.volumes.scalar_volume import ANY_VOLUME, ScalarVolume
+from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
+from raymarch.volumes.volume import AnyVolume
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
 SLAB = 1 << 21  # values at a time
 FEW = 1 << 22  # values that tell how all are spread

@@ -10,13 +10,13 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
-from raymarch.data.focus import focus
-from raymarch.data.views import VIEWS, Views
 from raymarch.diagnosis.extent import VIEWED
 from raymarch.diagnosis.extent import coverage as count_of_views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import BOX
 from raymarch.plot.panels import panels
+from raymarch.views.focus import focus
+from raymarch.views.views import VIEWS, Views
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.data.shrink import shrink
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import shape_of
 from raymarch.gradients.projection import out_of_sight
 from raymarch.registration.intrinsics import intrinsics_moved
+from raymarch.views.resize import shrink
 
 State = tuple[Camera, np.ndarray]  # and exposure
 COARSE = 128  # pixels a side at which blurred images are compared

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.arguments.arrays import array
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.parameters import PLAIN_HAS_NONE
+from raymarch.views.views import Views
 
 SHARED = ("focal", "principal_point", "lens")  # by one change of all cameras
 HALVINGS = 6

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from raymarch.arguments.arrays import Numbers
-from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import size_of as bytes_of_buffer
-from raymarch.fitting.bounds import find_box
+from raymarch.fitting.plan.bounds import find_box
 from raymarch.fitting.scene_box import is_bounded
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.parameters import Parameters, units
-from raymarch.gradients.ray_tangents import bytes_of_tangents
+from raymarch.gradients.tangents import bytes_of_tangents
 from raymarch.registration.pyramid import Pyramid
+from raymarch.views.views import Views
 
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 OF_A_PIXEL, OF_ONE_MADE = 16, 48  # bytes of a smaller image, and of each pixel of the image that is being made smaller

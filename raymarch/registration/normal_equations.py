@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.exposure import BRIGHT, DARK, OPAQUE, exposures_of, gauged, moments
+from raymarch.views.exposure import BRIGHT, DARK, OPAQUE, exposures_of, gauged, moments
 
 POSE = 6  # numbers a camera
 DAMPING = 1e-3

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.data.image_arrays import Images, gathered
-from raymarch.data.views import Views
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.parameters import NEUTRAL_EXPOSURE
+from raymarch.views.image_arrays import Images, gathered
+from raymarch.views.views import Views
 
 FINER = 1.3  # pixels along an image's shorter side, in samples of the volume's longer one, that a halved image keeps
 

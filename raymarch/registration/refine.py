@@ -18,22 +18,19 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, optional, some_of
 from raymarch.arguments.declared import checked
-from raymarch.data.contents import require_pixels
-from raymarch.data.views import VIEWS, Views
 from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.presets import changed, preset
-from raymarch.fitting.settings import FIT_SETTINGS, FitSettings
+from raymarch.fitting.settings.settings import FIT_SETTINGS, FitSettings
+from raymarch.geometry.alignment import aligned, apart
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
-from raymarch.geometry.similarity import aligned, apart
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, from_near
-from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.tangents import RayTangents
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
@@ -42,6 +39,9 @@ from raymarch.registration.moves import box_of_refinement, directions_of, rays_a
 from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 from raymarch.registration.registration_card import RefinementCard
+from raymarch.system.interrupt import asked_to_stop
+from raymarch.views.contents import require_pixels
+from raymarch.views.views import VIEWS, Views
 
 log = logging.getLogger(__name__)
 

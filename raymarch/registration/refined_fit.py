@@ -13,18 +13,18 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers, array
 from raymarch.arguments.checks import WORLD
 from raymarch.data.known_views import known_of, record_of
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
-from raymarch.fitting.checkpoints import Checkpoints
+from raymarch.fitting.checkpoints.checkpoints import Checkpoints
 from raymarch.fitting.fit import fit
 from raymarch.fitting.forecast import Forecast, forecast
 from raymarch.fitting.presets import changed
 from raymarch.fitting.report import Fit
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.registration.intrinsics import change_of_shared
 from raymarch.registration.moves import box_of_refinement, memory_of_moves
 from raymarch.registration.refine import ALONG, FIRST, SETTINGS, Refinement, refine, require_refinable
 from raymarch.registration.resumed import note_of, resumed_refinement
+from raymarch.views.views import Views
 
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
 ROWS = array(12, low=-WORLD, high=WORLD)  # of a pose: all but the last

@@ -15,9 +15,6 @@ import numpy as np
 from raymarch.arguments.arrays import Colour, Numbers, display
 from raymarch.arguments.checks import callback, optional, some_of, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.image_arrays import MASK
-from raymarch.data.views import require_colour
-from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.linearised import Linearised
@@ -25,9 +22,12 @@ from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, shape_of
 from raymarch.gradients.projection import out_of_sight
 from raymarch.registration.blur_level import BlurLevel, State
 from raymarch.registration.registration_card import RegistrationCard
-from raymarch.rendering.march import SINGLE_RAYS, March
+from raymarch.rendering.march_settings import SINGLE_RAYS, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
+from raymarch.views.image_arrays import MASK
+from raymarch.views.views import require_colour
+from raymarch.volumes.volume import VOLUME, AnyVolume
 
 SOUGHT = ("pose", "focal", "principal_point", "lens", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.views import Views
 from raymarch.geometry.camera import Camera
 from raymarch.html.card import Shown, card, numbers
 from raymarch.html.sketch import curve
+from raymarch.views.views import Views
 
 
 class RegistrationCard(Shown):

@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.arguments.arrays import array
-from raymarch.data.exposure import NEUTRAL_EXPOSURE
-from raymarch.data.views import Views
-from raymarch.data.views_digest import ViewsDigest, camera_of_numbers
 from raymarch.errors import RaymarchError
+from raymarch.fitting.checkpoints.file import record_of
 from raymarch.fitting.differences import CURE
-from raymarch.io.checkpoints.checkpoint_file import record_of
-from raymarch.io.files.strict_json import parse_json
+from raymarch.io.files.strict import parse_json
 from raymarch.registration.refine import Refinement
+from raymarch.views.exposure import NEUTRAL_EXPOSURE
+from raymarch.views.identity import ViewsDigest, camera_of_numbers
+from raymarch.views.views import Views
 
 
 def note_of(found: Refinement, views: Views, also: Sequence[str]) -> str:

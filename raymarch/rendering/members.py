@@ -10,14 +10,14 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.volume import Volume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.member_fields import MemberSettings
 from raymarch.device.owner import Holder
 from raymarch.kernels.march.together import Member
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.together_settings import Marches, marches_for, step_of
 from raymarch.rendering.visibility import skip_invisible
+from raymarch.volumes.volume import Volume
 
 
 class Members(Holder):

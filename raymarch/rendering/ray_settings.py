@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.activation import Activation
 from raymarch.data.default_table import has_values_alone, range_of
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.modes import MODES
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
 from raymarch.rendering.visibility import skip_invisible
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.volume import Volume
 
 OF_EXTINCTION = (MODES["emission-absorption"], MODES["additive"])  # of which light that grows has no end
 

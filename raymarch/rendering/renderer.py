@@ -13,8 +13,6 @@ from raymarch.arguments.arrays import Colour
 from raymarch.arguments.arrays import colour as colour_of
 from raymarch.arguments.checks import flag, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.views import require_colour
-from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
@@ -23,12 +21,14 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
-from raymarch.rendering.march import MARCH, March, march_for
+from raymarch.rendering.march_settings import MARCH, March, march_for
 from raymarch.rendering.matcap import matcap_colours
 from raymarch.rendering.ray_batches import Fill, parts_of, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
 from raymarch.rendering.rendering_card import RenderingCard
 from raymarch.rendering.shading import Shading
+from raymarch.views.views import require_colour
+from raymarch.volumes.volume import VOLUME, AnyVolume
 
 ONE_CAMERA = replace(
     CAMERA, wanted="one Camera", cure="call rm.render(volume, camera); for several, rm.Renderer in a loop"

@@ -11,8 +11,6 @@ import numpy as np
 from raymarch.arguments.arrays import Colour
 from raymarch.arguments.checks import flag
 from raymarch.arguments.declared import checked
-from raymarch.data.views import require_colour
-from raymarch.data.volume import Volume
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
@@ -23,6 +21,8 @@ from raymarch.rendering.members import Members
 from raymarch.rendering.ray_batches import Fill, parts_of, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.renderer import BACKGROUND, ONE_CAMERA, Rendering
 from raymarch.rendering.together_settings import MARCHES, VOLUMES, Marches
+from raymarch.views.views import require_colour
+from raymarch.volumes.volume import Volume
 
 
 class TogetherRenderer(Holder):

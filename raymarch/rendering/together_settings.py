@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from raymarch.arguments.checks import Check, Wrong, shown
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
 from raymarch.kernels.march.transfer import TRANSFER
-from raymarch.rendering.march import MARCH, SINGLE_RAYS, March, march_for
+from raymarch.rendering.march_settings import MARCH, SINGLE_RAYS, March, march_for
 from raymarch.rendering.ray_settings import require_seen
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.volume import VOLUME, Volume
 
 MOST = 4
 ALIKE = ("jitter", "step_jitter", "seed")  # of which a ray has one

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.geometry.pose import corners_of
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.volumes.volume import Volume
 
 INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
 

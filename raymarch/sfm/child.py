@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from raymarch.data.child_command import child_command
 from raymarch.errors import RaymarchError
 from raymarch.sfm.messages import count_rows
+from raymarch.system.child_process import child_command
 
 INSTALL = 'pip install "raymarch[sfm]"'
 OLDEST = (4, 1, 1)  # of pycolmap: before, matching took five times as long

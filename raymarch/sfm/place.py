@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import refused
-from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict import read_json
 
 RECORD = "cameras.json"
 PARTS = ("images", "sparse", RECORD)

@@ -10,13 +10,13 @@ import numpy as np
 
 from raymarch.arguments.checks import callback, number, shown
 from raymarch.arguments.declared import checked
-from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError
-from raymarch.solvers.krylov import EPS, STEPS, TOLERANCE, sized
-from raymarch.solvers.krylov import Operator as Operator
-from raymarch.solvers.krylov import cgls as cgls
-from raymarch.solvers.krylov import conjugate_gradients as conjugate_gradients
+from raymarch.solvers.linear import EPS, STEPS, TOLERANCE, sized
+from raymarch.solvers.linear import Operator as Operator
+from raymarch.solvers.linear import cgls as cgls
+from raymarch.solvers.linear import conjugate_gradients as conjugate_gradients
 from raymarch.solvers.linear_model import DenseModel, Jacobian, MatrixFreeModel, Step, linear_model
+from raymarch.volumes.samples import RAW
 
 KEPT = 1e-2  # of what a step promised, is enough to believe the model
 NEAR = 1e-6  # a last step within this is taken where the cost cannot tell: its model can

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raymarch.solvers.krylov import EPS, Operator, least_squares
+from raymarch.solvers.linear import EPS, Operator, least_squares
 
 Jacobian: TypeAlias = "np.ndarray | Operator"  # (number, parameter)
 

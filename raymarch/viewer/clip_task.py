@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.checks import number
-from raymarch.data.display_values import eight_bit
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera_path import path_through
 from raymarch.io.videos.av_library import import_av
 from raymarch.io.videos.write_video import write_video
-from raymarch.viewer.eye import eyes_of
-from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.look import Look
+from raymarch.viewer.pictures.eye import eyes_of
+from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.views.display_values import eight_bit
 
 FPS, SECONDS = number(1, 60, unit="frame/s"), number(0.1, 600, unit="s")
 WAITING = 8  # frames that are drawn and not yet encoded

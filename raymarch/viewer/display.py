@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from raymarch.data.display_values import eight_bit
 from raymarch.data.value_contents import apart
 from raymarch.io.images.write import save_png
 from raymarch.rendering.renderer import Rendering
 from raymarch.viewer.look import Look
+from raymarch.views.display_values import eight_bit
 
 QUALITY = 80  # of JPEG
 COVER = 96  # pixels of the longer side of what a picture covers

@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from raymarch.data.volume import Volume
 from raymarch.device.owner import Closing
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.report import INTERRUPTED
+from raymarch.system.interrupt import asked_to_stop
 from raymarch.viewer.fit_control import FitControl
-from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.server.wire import Wire
 from raymarch.viewer.share import Share
 from raymarch.viewer.viewer import IDLE, Viewer
-from raymarch.viewer.wire import Wire
+from raymarch.volumes.volume import Volume
 
 log = logging.getLogger(__name__)
 

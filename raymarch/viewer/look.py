@@ -9,12 +9,12 @@ from typing import Any
 from raymarch.arguments.arrays import Colour, colour, vector
 from raymarch.arguments.checks import LARGEST, WORLD, Check, flag, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold
-from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.modes import MODES
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 
 EXTRAS = ("image", "depth", "opacity", "normals")
 FLAT = Shading(ambient=1.0, diffuse=0.0, specular=0.0)

@@ -9,10 +9,10 @@ import numpy as np
 from PIL import Image
 
 from raymarch.arguments.checks import whole
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.viewer.display import jpeg
-from raymarch.viewer.eye import MOST_SIDE
+from raymarch.viewer.pictures.eye import MOST_SIDE
+from raymarch.views.views import Views
 
 WIDTH = whole(1, MOST_SIDE)
 

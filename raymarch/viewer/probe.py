@@ -8,16 +8,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from raymarch.arguments.checks import number, whole
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.march.modes import MODES
-from raymarch.viewer.eye import MOST_SIDE, Eye
 from raymarch.viewer.look import Look
+from raymarch.viewer.pictures.eye import MOST_SIDE, Eye
+from raymarch.viewer.pictures.source import Source, VolumeSource
 from raymarch.viewer.slice_picture import sampled, slice_point
-from raymarch.viewer.source import Source, VolumeSource
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 Met: TypeAlias = "tuple[str, float, float | None, np.ndarray | None] | None"  # name, value, distance, place
 PIXEL, NUMBER = number(0, MOST_SIDE), whole(0, 2**53)

@@ -6,7 +6,7 @@ gets the answer that says why.
 
 from __future__ import annotations
 
-from raymarch.viewer.guard import Asked, Refusal
+from raymarch.viewer.server.guard import Asked, Refusal
 
 MOST_HEAD = 1 << 14  # bytes of a request's line and headers
 MOST_LINES = 100

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from raymarch.data.value_contents import apart, histogram_of
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit_of_points, orbit_of_volume
 from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.default_look import ELEVATION, seen_points
-from raymarch.viewer.source import FitSource, Source, VolumeSource
+from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 BINS = 128
 FEW = 1 << 21  # values that a histogram looks at

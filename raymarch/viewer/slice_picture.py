@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.volume import Volume
 from raymarch.data.world_axes import shown_right, shown_up
 from raymarch.errors import RaymarchError
 from raymarch.viewer.look import Look
-from raymarch.viewer.source import Source, VolumeSource
+from raymarch.viewer.pictures.source import Source, VolumeSource
+from raymarch.volumes.volume import Volume
 
 OUTSIDE = 0.0  # display value beside the volume
 

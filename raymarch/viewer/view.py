@@ -10,20 +10,20 @@ from weakref import finalize
 
 from raymarch.arguments.checks import Check, callback, flag, optional, text, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.views import VIEWS, Views
-from raymarch.data.volume import AnyVolume, Volume
 from raymarch.device.owner import Closing
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.interrupt import asked_to_stop
-from raymarch.viewer.browser import announce
+from raymarch.system.interrupt import asked_to_stop
 from raymarch.viewer.fit_viewer import FitViewer
-from raymarch.viewer.frame_maker import FrameMaker
-from raymarch.viewer.notebook_fit import NotebookFit
-from raymarch.viewer.notebook_view import NotebookView, in_kernel
-from raymarch.viewer.server_process import LOOPBACK, ServerProcess
+from raymarch.viewer.notebook.notebook_fit import NotebookFit
+from raymarch.viewer.notebook.notebook_view import NotebookView, in_kernel
+from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.server.browser import announce
+from raymarch.viewer.server.server_process import LOOPBACK, ServerProcess
+from raymarch.viewer.server.wire import Wire
 from raymarch.viewer.viewer import Viewer
-from raymarch.viewer.wire import Wire
+from raymarch.views.views import VIEWS, Views
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.volume import AnyVolume, Volume
 
 
 def _note(text: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from raymarch.device.owner import Closing
 from raymarch.errors import RaymarchError
-from raymarch.viewer.frame_maker import FrameMaker
-from raymarch.viewer.page import Page
-from raymarch.viewer.wire import Wire
+from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.pictures.page import Page
+from raymarch.viewer.server.wire import Wire
 
 STAY = 4  # slices of one page before another's: looks that differ mark empty space anew at each change
 IDLE = 0.25  # seconds between looks at what else there is, while no page says anything

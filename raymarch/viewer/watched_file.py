@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from raymarch.data.views import Views
-from raymarch.data.volume import AnyVolume
 from raymarch.errors import one_line
 from raymarch.io.volumes.volume_file import load
 from raymarch.rendering.default_look import DefaultLook
-from raymarch.viewer.frame_maker import FrameMaker
-from raymarch.viewer.server_process import ServerProcess
+from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.server.server_process import ServerProcess
 from raymarch.viewer.viewer import Viewer
+from raymarch.views.views import Views
+from raymarch.volumes.volume import AnyVolume
 
 EVERY = 1.0  # seconds between looks at the disk; what has not changed between two of them is written to its end
 Mark = tuple[int, ...]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer.client_files import client_css, widget_js
+from raymarch.viewer.server.client_files import client_css, widget_js
 
 MISSING = 'anywidget is not installed, so that this is a still picture; pip install "raymarch[notebook]"'
 

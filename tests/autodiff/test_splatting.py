@@ -13,9 +13,9 @@ import taichi as ti
 from drive import best_agreement
 from whole import whole
 
-from raymarch.autodiff.splatting import Splat, splat
 from raymarch.errors import RaymarchError
 from raymarch.kernels.splat import splat_adjoint
+from raymarch.tape.splatting import Splat, splat
 
 COUNT = 40
 KINDS = [((7, 5), 1), ((7, 5), 3), ((6, 5, 4), 3)]  # shape, channels

@@ -13,7 +13,7 @@ import taichi as ti
 from drive import best_agreement
 
 from raymarch.fitting import tape
-from raymarch.fitting.objective import LOSSES, Regulariser
+from raymarch.fitting.settings.objective import LOSSES, Regulariser
 from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY, EPS_FEATURES
 
 STEP, SEED = 3, 5

@@ -10,12 +10,12 @@ from drive import best_agreement
 from lenses import LENSES
 from whole import whole
 
-from raymarch.autodiff.tape_scene import FIELDS, Scene
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.tape.scene import FIELDS, Scene
 
 MOVED = {
     "background": 0.02,

@@ -14,10 +14,10 @@ torch = require_extra("torch", "torch")
 import torch_twin as twin  # noqa: E402
 
 from raymarch import runtime  # noqa: E402
-from raymarch.autodiff import torch_march  # noqa: E402
-from raymarch.autodiff.torch_march import TorchMarch  # noqa: E402
-from raymarch.autodiff.torch_tensors import require_tensor  # noqa: E402
 from raymarch.errors import RaymarchError  # noqa: E402
+from raymarch.torch import neural_volumes  # noqa: E402
+from raymarch.torch.neural_volumes import TorchMarch  # noqa: E402
+from raymarch.torch.tensors import require_tensor  # noqa: E402
 
 pytestmark = pytest.mark.extra
 SHAPE, DT = (5, 4, 6), 0.11
@@ -160,7 +160,7 @@ def test_a_backward_that_was_interrupted_leaves_nothing(ours, tensors, monkeypat
                 calls = iter([ours.grid.reduce_slots, interrupt])
                 patch.setattr(ours.grid, "reduce_slots", lambda calls=calls: next(calls)())
             else:
-                patch.setattr(torch_march.torch_templates, name, interrupt)
+                patch.setattr(neural_volumes.torch_templates, name, interrupt)
             with pytest.raises(KeyboardInterrupt):
                 image.sum().backward()
         got = twin.image_and_gradients(ours, values, DT)
@@ -258,10 +258,10 @@ def test_bad_shapes_are_refused(shape):
 
 
 def test_more_than_taichi_can_index_is_refused(ours, tensors, monkeypatch):
-    monkeypatch.setattr(torch_march, "MAX_CELLS", 479)
+    monkeypatch.setattr(neural_volumes, "MAX_CELLS", 479)
     with pytest.raises(RaymarchError, match=r"templates of \(5, 4, 6\) have over 479 numbers"):
         TorchMarch(SHAPE)
-    monkeypatch.setattr(torch_march, "MAX_CELLS", 47)
+    monkeypatch.setattr(neural_volumes, "MAX_CELLS", 47)
     with pytest.raises(RaymarchError, match=r"images of \(3, 4\) have over 47 numbers"):
         ours(*tensors.values(), dt=DT)
 

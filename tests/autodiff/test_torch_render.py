@@ -16,8 +16,9 @@ torch = require_extra("torch", "torch")
 import torch_twin as twin  # noqa: E402
 
 import raymarch as rm  # noqa: E402
-from raymarch.autodiff import torch_rays, torch_samples  # noqa: E402
+from raymarch.autodiff import torch_rays
 from raymarch.geometry.ndc import ndc_of_frustum  # noqa: E402
+from raymarch.torch import march_session  # noqa: E402
 
 # Forward mode has torch compile functions of its own, which warns.
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")]
@@ -175,7 +176,7 @@ def test_a_backward_that_was_interrupted_leaves_nothing(plain, monkeypatch):
 
     once = loss()
     with monkeypatch.context() as patch:
-        patch.setattr(torch_samples.volume_tensors, "density_gradient_out", interrupt)
+        patch.setattr(march_session.volume_tensors, "density_gradient_out", interrupt)
         with pytest.raises(KeyboardInterrupt):
             once.backward()
     assert torch.equal(torch.autograd.grad(loss(), density)[0], want)

@@ -29,13 +29,13 @@ from whole import whole
 from raymarch import cli, runtime
 from raymarch.cli import modes, together
 from raymarch.data.default_table import default_table
-from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.geometry.orbit import orbit_of_points
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.default_look import seen_points
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import render
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.scalar_volume import ScalarVolume
 
 VERBS = ("cameras", "fit", "evaluate", "render", "slices", "info")
 # Of as many pixels and rays as in the README: kernels are on the disk; in this process they are those of `fitting`.
@@ -613,7 +613,7 @@ def test_interrupted_fit_is_saved(number, finished, here, tmp_path):
 
 def test_interrupted_twice_gives_up(monkeypatch, capsys):
     """The first Ctrl-C is a question, the second an end, with one line."""
-    from raymarch.fitting.interrupt import asked_to_stop
+    from raymarch.system.interrupt import asked_to_stop
 
     def work(**_):
         with asked_to_stop() as asked:

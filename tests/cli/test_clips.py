@@ -15,11 +15,11 @@ from PIL import Image, ImageSequence
 from sets import write_set
 
 from raymarch import cli
-from raymarch.data.volume import Volume
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.io.videos.write_video import is_video
 from raymarch.io.volumes.volume_file import save
 from raymarch.rendering.renderer import Rendering
+from raymarch.volumes.volume import Volume
 
 KEYS = [{"position": p, "target": [0, 0, 0], "up": [0, 0, 1], "fov": 40} for p in ([4, 0, 1], [0, 4, 2], [-4, 0, 0])]
 

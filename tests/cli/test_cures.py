@@ -21,9 +21,9 @@ from skips import require_extra
 
 from raymarch import cli
 from raymarch.cli import cures
-from raymarch.data.volume import Volume
 from raymarch.io.volumes.volume_file import save
 from raymarch.rendering.renderer import Rendering
+from raymarch.volumes.volume import Volume
 
 
 class Grey:

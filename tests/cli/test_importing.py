@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from raymarch.cli.importing import IMPORTER, spare_searches
+from raymarch.cli.start import IMPORTER, spare_searches
 
 MODULE = """
 import taichi as ti

@@ -29,17 +29,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 from raymarch import cli, runtime
-from raymarch.cli import progress, say
+from raymarch.cli import output, say
 from raymarch.cli.options import print_json
-from raymarch.data.volume import Volume
 from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
 from raymarch.evaluation import held_out
 from raymarch.fitting import fit as fitting
 from raymarch.fitting import keep as keeping
-from raymarch.fitting.interrupt import asked_to_stop, endings_interrupt
 from raymarch.fitting.keep import keep
-from raymarch.fitting.plan import Plan
+from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.presets import preset
 from raymarch.fitting.report import NOT_FINITE, Fit, Report
 from raymarch.fitting.schedule import ending
@@ -50,7 +48,9 @@ from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.atomic_folder import replacing_folder
 from raymarch.io.images.write import folder_for, write_png
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.viewer.browser import announce
+from raymarch.system.interrupt import asked_to_stop, endings_interrupt
+from raymarch.viewer.server.browser import announce
+from raymarch.volumes.volume import Volume
 
 INTERRUPTED = "interrupted at step 16"
 RUN_AWAY = f"{NOT_FINITE} at step 3; the volume from before it is kept"
@@ -743,7 +743,7 @@ def test_what_is_printed_as_json_is_json(value, capsys):
     }
 
 
-@pytest.mark.parametrize("bar", [progress.FitProgress, partial(progress.CountProgress, "x", 3), progress.StageProgress])
+@pytest.mark.parametrize("bar", [output.FitProgress, partial(output.CountProgress, "x", 3), output.StageProgress])
 def test_a_terminal_that_is_gone_loses_nothing_of_what_was_made(bar, monkeypatch):
     """The bar's end cannot be drawn, and what comes after it, the saving, is done all the same."""
     monkeypatch.setattr(Console, "is_terminal", True)

@@ -33,8 +33,8 @@ from raymarch.cli.option_kinds import (
     Size,
     Whole,
 )  # fmt: skip
-from raymarch.data.volume import Volume
 from raymarch.io.volumes.volume_file import save
+from raymarch.volumes.volume import Volume
 
 GREY = (0.5, 0.5, 0.5)
 TAKEN = [  # kind of option, what is typed, what it is

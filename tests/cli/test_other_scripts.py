@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 
 from raymarch import cli
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError, in_letters
 from raymarch.io.volumes.volume_file import save
+from raymarch.volumes.volume import Volume
 
 NAMES = ("Τόμος", "体积", "حجم", "том", "🗿 head", "Größe", "ボリューム", "חתך")
 

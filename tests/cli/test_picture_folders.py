@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 
 from raymarch import cli
-from raymarch.data.volume import Volume
 from raymarch.io.images.picture_folder import older_pictures, replacing_pictures
 from raymarch.io.images.write import write_one_of_several, write_png
 from raymarch.io.volumes.volume_file import save
 from raymarch.rendering.renderer import Rendering
+from raymarch.volumes.volume import Volume
 
 
 class Grey:

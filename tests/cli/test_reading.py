@@ -23,7 +23,7 @@ from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.report import provenance
 from raymarch.geometry.pose import exp_rigid
 from raymarch.io.image_sets.convert import convert
-from raymarch.io.image_sets.hdf5_writing import write_views
+from raymarch.io.image_sets.hdf5.writing import write_views
 from raymarch.registration import refined_fit
 
 VIEWS = rm.Views([rm.Camera.look_at((1, -4, 2), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
@@ -263,8 +263,8 @@ def test_a_viewer_s_photographs_are_those_that_a_volume_is_compared_with(of_refi
     """Over the volume's background, and seen from where the fit's refinement found them."""
     seen, volume, folder = [], *of_refined_fit
     server = SimpleNamespace(close=lambda: None)
-    monkeypatch.setattr("raymarch.viewer.server_process.ServerProcess", lambda port: server)
-    monkeypatch.setattr("raymarch.viewer.browser.announce", lambda *_, **__: None)
+    monkeypatch.setattr("raymarch.viewer.server.server_process.ServerProcess", lambda port: server)
+    monkeypatch.setattr("raymarch.viewer.server.browser.announce", lambda *_, **__: None)
     monkeypatch.setattr("raymarch.viewer.watched_file.view_file", lambda *given: seen.append(given[2]))
     cli(["view", volume, "--views", folder], standalone_mode=False)
     (views,) = seen

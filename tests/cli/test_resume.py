@@ -15,8 +15,8 @@ import pytest
 from sets import write_set
 
 from raymarch import cli
-from raymarch.cli.progress import FitProgress
-from raymarch.io.checkpoints.checkpoint_file import record_of
+from raymarch.cli.output import FitProgress
+from raymarch.fitting.checkpoints.file import record_of
 from raymarch.io.volumes.volume_file import load
 
 FIT = "fit set --preset quick --steps 60 --resolution 8 --sh-degree 0 --box=-1,-1,-1,1,1,1 --set rays=64"

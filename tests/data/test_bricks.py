@@ -6,11 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raymarch.data import free_memory, storage
-from raymarch.data.activation import Activation
-from raymarch.data.bricks import Bricks
 from raymarch.data.default_table import has_values_alone, range_of
-from raymarch.data.volume import Volume
 from raymarch.diagnosis.floaters import opacity_in_parts
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -18,6 +14,11 @@ from raymarch.geometry.lens import Lens
 from raymarch.gradients.parameters import Parameters, require_directions
 from raymarch.gradients.part import part_met
 from raymarch.rendering.visibility import brightest
+from raymarch.system import resources
+from raymarch.volumes import storage
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.bricks import Bricks
+from raymarch.volumes.volume import Volume
 
 SHAPES = [(16, 16, 16), (24, 9, 17), (8, 8, 8), (2, 3, 30)]
 
@@ -200,7 +201,7 @@ def test_samples_of_a_whole_grid_are_asked_without_an_index_of_each():
 
 
 def test_directions_are_asked_for_in_the_dense_shape(monkeypatch):
-    monkeypatch.setattr(free_memory, "free_bytes", lambda: 0)
+    monkeypatch.setattr(resources, "free_bytes", lambda: 0)
     sparse = holed().sparse()
     require_directions([Parameters(density=np.zeros(sparse.shape))], sparse, Lens(), None)
     with pytest.raises(RaymarchError, match=r"colour has shape"):
@@ -222,7 +223,7 @@ def test_dense_arrays_beyond_the_memory_are_refused_with_their_bytes(monkeypatch
     bricks = Bricks(table, np.ones((1, 8, 8, 8), np.float32), np.zeros((1, 8, 8, 8, 3), np.float32))
     volume = Volume.of_bricks(bricks, (1024,) * 3, np.eye(4) * [0.01, 0.01, 0.01, 1])
     assert volume.at((np.array([511, 512, 519]), 512, 512))[0].tolist() == [-25, 1, 1]
-    monkeypatch.setattr(free_memory, "free_bytes", lambda: 10**9)
+    monkeypatch.setattr(resources, "free_bytes", lambda: 10**9)
     for ask in (lambda: volume.density, lambda: volume.dense(), lambda: volume.sigma()):
         with pytest.raises(
             RaymarchError, match="1024 x 1024 x 1024 samples take 4,294,967,296 bytes but 1,000,000,000"

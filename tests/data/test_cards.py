@@ -15,17 +15,17 @@ import pytest
 import reference
 
 import raymarch as rm
-from raymarch.data import thumbnails
-from raymarch.data.storage import Dense
 from raymarch.device.memory import Memory
 from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.fitting.clock import Clock
 from raymarch.fitting.fit_table import TableFit
 from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.report import Fit, Report
-from raymarch.gradients.checks import GradientRow
+from raymarch.gradients.check import GradientRow
 from raymarch.html.card import Shown, card
 from raymarch.rendering.renderer import Rendering
+from raymarch.volumes import cards
+from raymarch.volumes.storage import Dense
 
 RNG = np.random.default_rng(0)
 BAD = '<script>"&'
@@ -216,8 +216,8 @@ def test_a_thumbnail_is_what_a_camera_of_parallel_rays_sees():
     )
     turned = egg.moved(np.array([[0, -1, 0, 3], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]))
     for volume in (egg, turned):
-        seen = thumbnails.of_samples(volume, side=10).reshape(-1, 3)
-        rays = orthographic(volume, thumbnails.EYE, 10).rays()
+        seen = cards.of_samples(volume, side=10).reshape(-1, 3)
+        rays = orthographic(volume, cards.EYE, 10).rays()
         exact = reference.march(volume, rays, 2 * volume.voxel, volume.background)[:, :3]
         np.testing.assert_allclose(seen, exact, atol=0.08)
         assert abs(seen - exact).mean() < 0.01
@@ -227,12 +227,12 @@ def test_maxima_along_rays_are_those_of_the_brightest_voxel():
     values = np.zeros((40, 40, 40))
     values[30, 8, 22] = 1.0
     affine = np.diag([0.5, 0.5, 0.5, 1])
-    grey = thumbnails.of_values(values, affine)
+    grey = cards.of_values(values, affine)
     volume = rm.ScalarVolume(values, affine).as_volume()
-    camera = orthographic(volume, thumbnails.EYE, thumbnails.SIDE)
+    camera = orthographic(volume, cards.EYE, cards.SIDE)
     u, v = camera.project(np.array([[15.0, 4.0, 11.0]]))[0][0]
-    where = np.argwhere(thumbnails.maxima(values, affine, thumbnails.EYE, thumbnails.SIDE) == 1)
-    assert grey.shape == (thumbnails.SIDE,) * 2
+    where = np.argwhere(cards.maxima(values, affine, cards.EYE, cards.SIDE) == 1)
+    assert grey.shape == (cards.SIDE,) * 2
     np.testing.assert_allclose(where.mean(0) + 0.5, (v, u), atol=1.0)
 
 
@@ -249,5 +249,5 @@ def test_a_large_volume_costs_no_more_than_a_small_one():
     large = object.__new__(Dense)  # which would look through all numbers
     values, colours = (np.broadcast_to(np.float32(0.5), (600, 600, 600, *rest)) for rest in ((), (27,)))
     vars(large).update(values=values, colours=colours)
-    density, features, strides = thumbnails.few(large, (600, 600, 600), 0.0)
-    assert max(density.shape) <= thumbnails.MOST and features.shape == (*density.shape, 3) and (strides == 7).all()
+    density, features, strides = cards.few(large, (600, 600, 600), 0.0)
+    assert max(density.shape) <= cards.MOST and features.shape == (*density.shape, 3) and (strides == 7).all()

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 import raymarch as rm
-from raymarch.data import cores, free_memory
+from raymarch.data import cores
 from raymarch.data.control_group import memory_left, memory_limit, processors
-from raymarch.data.free_memory import free_bytes, require_free
 from raymarch.device import pool
 from raymarch.io.files import limits
+from raymarch.system import resources
+from raymarch.system.resources import free_bytes, require_free
 
 MI = 1 << 20
 OF_V1 = str((1 << 63) - 4096)  # what has no limit has this
@@ -89,23 +90,23 @@ def test_the_tightest_limit_around_a_process_counts(name, tmp_path):
 
 
 def test_memory_that_a_container_does_not_leave_is_not_free(monkeypatch):
-    here, total = free_memory._of_machine()
+    here, total = resources._of_machine()
     assert here < total
-    monkeypatch.setattr(free_memory, "memory_left", lambda: 1000)
+    monkeypatch.setattr(resources, "memory_left", lambda: 1000)
     assert free_bytes() == 1000 < here
     require_free(900, "numbers", "take fewer")
     with pytest.raises(rm.RaymarchError, match="numbers take 901 bytes but 1,000 are free; take fewer"):
         require_free(901, "numbers", "take fewer")
-    monkeypatch.setattr(free_memory, "memory_left", lambda: 1 << 60)
+    monkeypatch.setattr(resources, "memory_left", lambda: 1 << 60)
     assert 0 < free_bytes() < 1 << 60
 
 
 def test_what_may_be_kept_and_what_a_file_may_ask_for_are_by_the_limit_of_a_container(monkeypatch):
-    total = free_memory.total_bytes()
-    monkeypatch.setattr(free_memory, "memory_limit", lambda: 4000)
-    assert free_memory.total_bytes() == limits.memory_budget() == 4000 < total and pool._most() == 1000
-    monkeypatch.setattr(free_memory, "memory_limit", lambda: 1 << 60)
-    assert free_memory.total_bytes() == free_memory._of_machine()[1]
+    total = resources.total_bytes()
+    monkeypatch.setattr(resources, "memory_limit", lambda: 4000)
+    assert resources.total_bytes() == limits.memory_budget() == 4000 < total and pool._most() == 1000
+    monkeypatch.setattr(resources, "memory_limit", lambda: 1 << 60)
+    assert resources.total_bytes() == resources._of_machine()[1]
 
 
 def test_the_limit_is_all_that_a_container_may_take(tmp_path):
@@ -121,7 +122,7 @@ def test_the_limit_is_all_that_a_container_may_take(tmp_path):
 def test_a_system_that_does_not_tell_what_is_free_breaks_nothing(text, tmp_path):
     if text is not None:
         (tmp_path / "meminfo").write_text(text)
-    free, total = free_memory._of_machine(tmp_path / "meminfo")
+    free, total = resources._of_machine(tmp_path / "meminfo")
     assert 0 < free < total
 
 

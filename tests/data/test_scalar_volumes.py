@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.data.selection import Selection
 from raymarch.data.world_axes import sides_of
+from raymarch.volumes.selection import Selection
 
 RNG = np.random.default_rng(5)
 AFFINE = np.eye(4)
@@ -79,7 +79,7 @@ def test_what_it_says_of_itself():
 
 def test_whatever_takes_a_volume_takes_it():
     """By the rule of their arguments, which all share."""
-    from raymarch.data.volume import VOLUME
+    from raymarch.volumes.volume import VOLUME
 
     assert isinstance(VOLUME("volume", HEAD), rm.Volume)
     for function in (rm.render, rm.jacobian, rm.check_gradients, rm.evaluate, rm.forecast_rendering):

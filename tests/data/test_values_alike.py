@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from raymarch.cli.scalar_info import suggested
-from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.value_contents import apart, bin_range, contents_of
-from raymarch.data.value_kind import BINS, kind_of
-from raymarch.data.volume import VOLUME
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.value_kind import BINS, kind_of
+from raymarch.volumes.volume import VOLUME
 
 SHAPE = (4, 5, 6)
 MIDDLES = {

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from raymarch.data.smaller_views import most_halvings, smaller
-from raymarch.data.views import Views
 from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.footprint import footprint_of, halvings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
+from raymarch.views.views import Views
 
 LENSES = [Lens(), Lens("opencv", (0.05, -0.02, 0.0, 0.01, -0.01))]
 EYES = [(0, -4, 0), (3, 1, 2)]

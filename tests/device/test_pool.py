@@ -12,10 +12,6 @@ import pytest
 from taichi.lang import kernel_impl
 
 from raymarch import runtime
-from raymarch.autodiff.splatting import Splat
-from raymarch.data import free_memory
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device import memory, pool
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
@@ -24,12 +20,16 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.rendering import ray_batches
 from raymarch.rendering.renderer import Renderer, render
+from raymarch.system import resources
+from raymarch.tape.splatting import Splat
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 CAMERA = Camera.look_at((0.3, -4, 0.5), width=12, height=10)
 
@@ -247,7 +247,7 @@ def test_what_is_kept_is_freed_before_anything_is_refused(monkeypatch, empty):
 
 
 ASKERS = {
-    "arrays": lambda needed: free_memory.require_free(needed, "arrays", "take fewer"),
+    "arrays": lambda needed: resources.require_free(needed, "arrays", "take fewer"),
     "images": lambda needed: memory.require_images("images", 1, "take fewer", held=needed),
     "rays": lambda needed: ray_batches.require_room(needed // memory.BYTES_A_RAY),
 }
@@ -261,7 +261,7 @@ def test_whoever_asks_for_memory_gets_what_is_kept(name, monkeypatch, empty):
     def free() -> int:
         return 10**6 + kept - pool.held()
 
-    for module, ask in ((memory, "_free_bytes"), (free_memory, "free_bytes")):
+    for module, ask in ((memory, "_free_bytes"), (resources, "free_bytes")):
         monkeypatch.setattr(module, ask, free)
     ASKERS[name](800_000)
     assert pool.held() == kept

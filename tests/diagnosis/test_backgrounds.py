@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.data.mask_alpha import with_masks_as_alpha
 from raymarch.diagnosis.backgrounds import masks_alone, standing_still
 from raymarch.diagnosis.diagnose import diagnose
 from raymarch.diagnosis.in_short import in_short
+from raymarch.views.mask_alpha import with_masks_as_alpha
 
 SIZE, COUNT = 48, 16
 LIKE = rm.Camera.look_at((4, 0, 1), width=SIZE, height=SIZE, fov=0.7)

@@ -12,20 +12,20 @@ from painted_room import ball, room
 from PIL import Image
 
 import raymarch as rm
-from raymarch.data.agreement import alpha_of
-from raymarch.data.display_values import linear_of_srgb
-from raymarch.diagnosis import exposure as exposures_of_views
 from raymarch.diagnosis import extent, intrinsics, silhouettes
-from raymarch.diagnosis.conventions import convention
+from raymarch.diagnosis import images as exposures_of_views
 from raymarch.diagnosis.diagnose import examine
-from raymarch.diagnosis.epipolar import agreeing, distances, nearness, poses_of, sight
 from raymarch.diagnosis.extent import matched_points
 from raymarch.diagnosis.in_short import in_short
 from raymarch.diagnosis.matches import Matches, features_of, neighbours
+from raymarch.diagnosis.poses import convention
 from raymarch.fitting.scene_box import with_points
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
+from raymarch.matching.epipolar import agreeing, distances, nearness, poses_of, sight
+from raymarch.views.agreement import alpha_of
+from raymarch.views.display_values import linear_of_srgb
 
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
 ROOM, BALL = room(8), ball(8)

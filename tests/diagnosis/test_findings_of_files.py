@@ -23,7 +23,7 @@ from raymarch.diagnosis.reading import read_set
 from raymarch.fitting.presets import preset_of_views
 from raymarch.fitting.scene_box import box_of_scene
 from raymarch.geometry.pose import exp_rigid
-from raymarch.plot.image_set import picture
+from raymarch.plot.images import picture
 
 VIEWS = room(6)
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])

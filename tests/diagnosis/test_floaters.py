@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.data.activation import Activation
 from raymarch.diagnosis.diagnose_fit import of_volume
 from raymarch.diagnosis.floaters import pieces
+from raymarch.volumes.activation import Activation
 
 RING = rm.orbit((0, 0, 0), 4.0, 8, like=rm.Camera.look_at((4, 0, 0), fov=0.7, width=32, height=32))
 NARROW = rm.orbit((0, 0, 0), 4.0, 8, like=rm.Camera.look_at((4, 0, 0), fov=0.12, width=32, height=32))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from raymarch.cli.fit import fit
-from raymarch.io.checkpoints.checkpoint_file import FORMAT, NAMES, VERSION, record_of
+from raymarch.fitting.checkpoints.file import FORMAT, NAMES, VERSION, record_of
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "checkpoints.md").read_text()
 FILE = TEXT.partition("## The file")[2]

@@ -11,7 +11,8 @@ from pathlib import Path
 import drive
 
 import raymarch as rm
-from raymarch.viewer import notebook_view, view
+from raymarch.viewer import view
+from raymarch.viewer.notebook import notebook_view
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "notebooks.md").read_text()
 CELLS = re.findall(r"(?ms)^```python\n(.*?)^```$", TEXT)

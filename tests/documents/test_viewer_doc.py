@@ -12,7 +12,8 @@ from skips import require_extra
 from raymarch.cli.fit import fit
 from raymarch.cli.render import render
 from raymarch.cli.view import view
-from raymarch.viewer import guard, request_head, server
+from raymarch.viewer import request_head
+from raymarch.viewer.server import guard, server
 
 CODE = r"Refusal\((\d+)"
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "viewer.md").read_text()

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.evaluation import held_out, object_mask, perceptual
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
 from raymarch.geometry.camera import Camera
+from raymarch.views.views import Views
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.uniform(0.05, 0.95, (16, 24, 3))

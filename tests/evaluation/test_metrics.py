@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, ViewScore, evaluate
 from raymarch.evaluation.metrics import psnr, ssim
 from raymarch.geometry.camera import Camera
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.uniform(0, 1, (14, 13, 3))

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import single as worker
 
-from raymarch.data.agreement import dissenters, why_nothing
-from raymarch.data.focus import focus
-from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.diagnosis.extent import far_away
 from raymarch.errors import RaymarchError
-from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.plan.bounds import find_box, visual_hull
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import grid_of_box, look_at
+from raymarch.views.agreement import dissenters, why_nothing
+from raymarch.views.focus import focus
+from raymarch.views.views import Views
 
 RADIUS = 0.6
 DISTANCE = 4.0

@@ -16,22 +16,22 @@ import h5py
 import numpy as np
 import pytest
 
-from raymarch.data.views import Views
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid_state import samples_of
 from raymarch.errors import RaymarchError
-from raymarch.fitting import checkpoints as module
-from raymarch.fitting import resolution
-from raymarch.fitting.bounds import narrow
-from raymarch.fitting.checkpoint import load_checkpoint, save_checkpoint
-from raymarch.fitting.checkpoints import Checkpoints
+from raymarch.fitting.checkpoints import checkpoints as module
+from raymarch.fitting.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from raymarch.fitting.checkpoints.checkpoints import Checkpoints
+from raymarch.fitting.checkpoints.file import LONGEST_NOTE, record_of
 from raymarch.fitting.differences import require_same
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
+from raymarch.fitting.plan import resolution
+from raymarch.fitting.plan.bounds import narrow
 from raymarch.fitting.presets import preset
 from raymarch.fitting.report import NoStep
-from raymarch.io.checkpoints.checkpoint_file import LONGEST_NOTE, record_of
 from raymarch.io.checkpoints.streamed import Stream, write_streamed
+from raymarch.views.views import Views
 
 STEPS = 56
 SETTINGS = preset(
@@ -165,7 +165,7 @@ def noting(method, told):
 
 
 def test_a_fit_whose_bricks_run_out_says_so_once_and_goes_on_at_the_level_it_has(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("raymarch.fitting.plan.room_to_grow", lambda *_: 27)
+    monkeypatch.setattr("raymarch.fitting.plan.plan.room_to_grow", lambda *_: 27)
     with fitter(drive.ball_views(), IN_BRICKS, WIDE) as one:
         one.grid.room = 27
         step_to(one, 30)

@@ -15,22 +15,22 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.data.transfer_function import TransferFunction
 from raymarch.evaluation.held_out import doubt_of_set
 from raymarch.evaluation.metrics import psnr, ssim
-from raymarch.fitting.budget import require_budget
-from raymarch.fitting.checkpoints import Checkpoints
+from raymarch.fitting.checkpoints.checkpoints import Checkpoints
 from raymarch.fitting.fit import fit
 from raymarch.fitting.forward_facing import frustum_for
-from raymarch.fitting.objective import Objective, Regulariser
+from raymarch.fitting.plan.budget import require_budget
 from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import DONE, ending, is_early
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.objective import Objective, Regulariser
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.registration.refine import require_refinable
 from raymarch.registration.register import register
+from raymarch.volumes.transfer_function import TransferFunction
 
 QUICK = {"resolution": 16, "sh_degree": 0, "slots": 1, "rays": 512}
 BOX = [(-1, -1, -1), (1, 1, 1)]

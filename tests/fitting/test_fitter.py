@@ -17,22 +17,22 @@ import single as worker
 from covering import covering
 from whole import whole
 
-from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting import clock as clock_module
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
-from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.presets import preset
-from raymarch.fitting.seen import Pruning
+from raymarch.fitting.pruning import Pruning
+from raymarch.fitting.settings.objective import LOSSES
 from raymarch.fitting.through_table import activation_through, clear_value
 from raymarch.geometry.pose import grid_of_box
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import render
+from raymarch.views.views import Views
+from raymarch.volumes.activation import FIT_COLOURS, FIT_DENSITIES
+from raymarch.volumes.transfer_function import TransferFunction
 
 QUICK = {"resolution": 16, "steps": 40, "rays": 512, "sh_degree": 0, "slots": 1}
 HELD_OUT = 2

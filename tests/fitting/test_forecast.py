@@ -16,23 +16,23 @@ from whole import whole
 
 from raymarch import cli, runtime
 from raymarch.data.cores import workers
-from raymarch.data.shrink import HALVING, shrink
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.fitting.brick_budget import room_for_bricks, room_to_grow
-from raymarch.fitting.budget import images_of_fit, images_of_views, memory_of_fit, require_budget
 from raymarch.fitting.cost import LOOK, PROBE, SETTLED, Cost, Kind
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import forecast, forecast_rendering
-from raymarch.fitting.plan import plan_fit
+from raymarch.fitting.plan.budget import images_of_fit, images_of_views, memory_of_fit, require_budget
+from raymarch.fitting.plan.plan import plan_fit
+from raymarch.fitting.plan.resolution import affordable
 from raymarch.fitting.presets import preset
-from raymarch.fitting.resolution import affordable
 from raymarch.fitting.schedule import LATE, Schedule
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.camera import Camera
+from raymarch.views.resize import HALVING, shrink
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
 IMAGES = (20, 32, 32, 4)

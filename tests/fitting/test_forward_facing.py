@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forward_facing import MOST_ACROSS, SPREAD, frustum_for, frustum_of_views
-from raymarch.fitting.plan import plan_fit
+from raymarch.fitting.plan.plan import plan_fit
 from raymarch.fitting.presets import preset
 from raymarch.geometry.camera import Camera, border
 from raymarch.geometry.ndc import near_of, rays_in_ndc
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.rays import Rays
 from raymarch.rendering.renderer import Renderer
+from raymarch.views.views import Views
 
 NOISE = np.random.default_rng(0).integers(0, 256, (6, 8, 12, 3), dtype=np.uint8)
 UP = np.array([0.0, 1.0, 0.0])

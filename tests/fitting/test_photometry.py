@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 import taichi as ti
 
-from raymarch.data.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged, moments
-from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.photometry_sums import PhotometricSums
 from raymarch.fitting import photometry as module
@@ -20,6 +18,8 @@ from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.kernels.fit.photometry import add_photometry
 from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.views.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged, moments
+from raymarch.views.views import Views
 
 QUICK = {"resolution": 20, "steps": 300, "rays": 1024, "sh_degree": 0, "slots": 1}
 

@@ -9,19 +9,20 @@ import drive
 import numpy as np
 import pytest
 
-from raymarch.data.views import Views
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
-from raymarch.fitting import bounds, fitter, forecast, plan
+from raymarch.fitting import fitter, forecast
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.footprint import footprint_of
+from raymarch.fitting.plan import bounds, plan
 from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import Schedule
 from raymarch.geometry.camera import Camera
+from raymarch.views.views import Views
 
 QUICK = {"resolution": 16, "steps": 8, "rays": 512, "sh_degree": 0, "slots": 1}
 LEVELS = ((0.0, 0.5), (0.25, 0.7), (0.5, 1.0))

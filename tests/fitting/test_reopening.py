@@ -7,15 +7,15 @@ import drive
 import numpy as np
 import pytest
 
-from raymarch.data.activation import DENSITIES, Activation
-from raymarch.data.storage import sparse_of
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.optimiser import Adam
 from raymarch.fitting.presets import preset
-from raymarch.fitting.seen import reopen
+from raymarch.fitting.pruning import reopen
+from raymarch.fitting.settings.optimiser import Adam
 from raymarch.registration import refine as refining
+from raymarch.volumes.activation import DENSITIES, Activation
+from raymarch.volumes.storage import sparse_of
 
 HOW = {"resolution": 16, "steps": 4, "rays": 512, "sh_degree": 0, "slots": 1, "levels": ((0.0, 1.0),)}
 DENSE_OR_NOT = pytest.mark.parametrize("bricks", [False, True], ids=["dense", "bricks"])
@@ -91,7 +91,7 @@ def test_a_long_fit_reopens_each_level_but_the_first(long, begun, monkeypatch):
     monkeypatch.setattr(
         "raymarch.fitting.fitter.reopen", lambda grid, most: asked.append((fitter.steps_done, grid.shape[0], most))
     )
-    monkeypatch.setattr("raymarch.fitting.optimiser.LONG", long)
+    monkeypatch.setattr("raymarch.fitting.settings.optimiser.LONG", long)
     how = {"levels": ((0.0, 0.5), (0.25, 0.75), (0.5, 1.0)), "steps": 40, "hull": False, "reopen": 0.4}
     with Fitter(drive.ball_views(), preset("quick", **HOW | how), box=drive.BALL_BOX) as fitter:
         for _ in range(40):

@@ -9,12 +9,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from raymarch.data.views import Views
-from raymarch.fitting.budget import require_budget
 from raymarch.fitting.footprint import footprint_of
+from raymarch.fitting.plan.budget import require_budget
+from raymarch.fitting.plan.resolution import DENSE, FINE, LEAST, MOST, PIXELS, RAYS_FINE, affordable, resolution_for
 from raymarch.fitting.presets import preset
-from raymarch.fitting.resolution import DENSE, FINE, LEAST, MOST, PIXELS, RAYS_FINE, affordable, resolution_for
 from raymarch.geometry.camera import Camera
+from raymarch.views.views import Views
 
 BOX = np.array([(-0.6, -1.1, -0.8), (0.6, 1.1, 0.8)])
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
 from raymarch.fitting.presets import preset
@@ -17,6 +16,7 @@ from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.renderer import render
+from raymarch.views.views import Views
 
 CENTRE = np.array([1.0, -2.0, 0.5])
 RING = orbit(CENTRE, 4.0, 8, like=Camera.look_at((4, 0, 0), width=12, height=8))

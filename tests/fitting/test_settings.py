@@ -9,13 +9,13 @@ import click
 import pytest
 
 from raymarch.cli.options import settings_of
-from raymarch.data.transfer_function import TransferFunction
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
 from raymarch.fitting.fit import fit
-from raymarch.fitting.optimiser import Adam
 from raymarch.fitting.presets import PRESETS, changed, preset
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.optimiser import Adam
+from raymarch.fitting.settings.settings import FitSettings
+from raymarch.volumes.transfer_function import TransferFunction
 
 BAD = [
     ({"resolution": 3}, "resolution is 3"),

@@ -4,8 +4,8 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from raymarch.data import versions
 from raymarch.fitting import report
+from raymarch.system import versions
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from raymarch.cli.paths import matter_of
-from raymarch.data.volume import Volume
 from raymarch.geometry import orbit as orbits
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clear_path import clear_path
 from raymarch.geometry.tour import tour
+from raymarch.volumes.volume import Volume
 
 
 def orbit(centre, radius, count, elevation=0):

@@ -11,17 +11,14 @@ import single as worker
 from sets import write_set
 
 from raymarch import cli, runtime
-from raymarch.data.activation import Activation
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.gradients import check_process, checks
+from raymarch.gradients import check as checks
+from raymarch.gradients import check_process
+from raymarch.gradients.check import GradientRow, check_rows
 from raymarch.gradients.check_process import GradientReport, check_gradients
 from raymarch.gradients.check_task import CheckTask
-from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
 from raymarch.gradients.linearised_together import LinearisedTogether
 from raymarch.gradients.parameters import GROUPS
@@ -29,7 +26,11 @@ from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import save
 from raymarch.kernels.field.activation import DENSITY_FUNCTIONS
 from raymarch.kernels.march import geometry
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 BALL = Volume.from_function(
     lambda p: 4 * np.exp(-6 * (p**2).sum(-1)), lambda p: 0.5 + 0.4 * np.sin(4 * p), shape=(10, 9, 8)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from whole import whole
 
-from raymarch.data.activation import Activation
-from raymarch.data.storage import Dense
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.storage import Dense
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 PLACE = cases.motion(shift=(-1, -1, -1)) @ np.diag([2 / 23, 2 / 15, 2 / 15, 1])
 CAMERA = Camera.look_at((0.4, -4, 0.6), fov=0.6, width=12, height=10)

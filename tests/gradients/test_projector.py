@@ -12,7 +12,7 @@ from raymarch import runtime
 from raymarch.device import memory
 from raymarch.device.grid import Grid, size_of
 from raymarch.device.memory import padded
-from raymarch.gradients import projector
+from raymarch.rendering import projector
 
 TURNED = np.array([[0.3, -0.05, 0.02, -0.5], [0.06, 0.25, 0.01, -0.8], [0, 0.02, 0.4, -0.6], [0, 0, 0, 1]])
 BEAMS = {"cone": CAMERAS[0], "lens": CAMERAS[3], "parallel": ORTHOGRAPHIC}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.tangent_passes import _in_chunks
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.volumes.volume import Volume
 
 
 @pytest.mark.parametrize("takes", [1, 2, 3, 5])

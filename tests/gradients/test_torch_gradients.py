@@ -13,7 +13,7 @@ import torch_march  # noqa: E402
 
 from raymarch.gradients.linearised import Linearised  # noqa: E402
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES  # noqa: E402
-from raymarch.rendering.march import March  # noqa: E402
+from raymarch.rendering.march_settings import March  # noqa: E402
 
 pytestmark = pytest.mark.extra
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)

@@ -42,7 +42,7 @@ def test_the_gradients_document_has_every_mode(root):
 
 
 def test_the_settings_of_a_march_describe_every_mode(root):
-    text = (root / "raymarch/rendering/march.py").read_text(encoding="utf-8")
+    text = (root / "raymarch/rendering/march_settings.py").read_text(encoding="utf-8")
     described = re.search(r"(?s)        mode: (.*?)        jitter: ", text)[1]
     assert [name for name in MODES if f'"{name}"' not in described] == []
 

@@ -30,13 +30,13 @@ OPTIONAL = {
     "pycolmap": {"sfm.worker"},
     "av": {"io.videos.av_library"},
     "anywidget": {"viewer.widget"},
-    "websockets": {"viewer.server", "viewer.server_process"},
+    "websockets": {"viewer.server.server", "viewer.server.server_process"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
     "imagecodecs": {"io.volumes.vtk_values"},
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.picture_slices"},
-    "zarr": {"io.volumes.ome_zarr", "io.volumes.zarr_chunks"},
+    "zarr": {"io.volumes.zarr", "io.volumes.zarr_chunks"},
     "pydicom": {f"io.volumes.dicom{part}" for part in ("", "_decoders", "_slices", "_writing")},
 }  # a library of an extra, and the modules that know it
 EXAMPLES_OF_EXTRAS = {
@@ -123,7 +123,7 @@ def test_there_are_examples():
         "raymarch.geometry.camera",
         "raymarch.evaluation.metrics",
         "raymarch.rendering.renderer",
-        "raymarch.fitting.settings",
+        "raymarch.fitting.settings.settings",
     } <= set(with_examples())
 
 

@@ -15,16 +15,6 @@ import pytest
 
 from raymarch import runtime
 from raymarch.arguments.read_only import ReadOnly
-from raymarch.data.activation import Activation
-from raymarch.data.contents import background_doubt
-from raymarch.data.harmonics import Y00
-from raymarch.data.image_arrays import is_opaque
-from raymarch.data.mesh import Mesh
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.storage import Sparse
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.views import Views, require_colour
-from raymarch.data.volume import Volume
 from raymarch.device import grid as grid_module
 from raymarch.device import memory, pool
 from raymarch.device.brick_grid import BrickGrid
@@ -34,12 +24,22 @@ from raymarch.device.mark_fields import OF_BLOCKS, OF_CELLS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.presets import preset
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit, orbit_of_volume
 from raymarch.geometry.pose import affine_of_box, look_at, require_box, require_rigid
 from raymarch.geometry.rays import Rays
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.views.contents import background_doubt
+from raymarch.views.image_arrays import is_opaque
+from raymarch.views.views import Views, require_colour
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.harmonics import Y00
+from raymarch.volumes.mesh import Mesh
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.storage import Sparse
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 EPS = float(np.finfo(float).eps)
 CAMERA = Camera.look_at((1, -4, 2), (0.5, 0, 0), fov=0.8, width=6, height=4)
@@ -550,7 +550,7 @@ def test_a_background_that_the_borders_belie_is_doubted(border, background, doub
 def test_alpha_shows_silhouettes_from_the_first_pixel_on_that_is_not_opaque(monkeypatch):
     """Which no image after it is looked at for; and is asked once."""
     asked = []
-    monkeypatch.setattr("raymarch.data.views.is_opaque", lambda image: asked.append(1) or is_opaque(image))
+    monkeypatch.setattr("raymarch.views.views.is_opaque", lambda image: asked.append(1) or is_opaque(image))
     images = np.full((4, 8, 8, 4), 255, np.uint8)
     cameras = [Camera.look_at((0, -4, 0), width=8, height=8)] * 4
     assert not Views(cameras, images[..., :3]).shows_silhouettes

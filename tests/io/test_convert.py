@@ -19,9 +19,10 @@ from whole import whole
 
 import raymarch as rm
 from raymarch import cli
-from raymarch.io.image_sets import hdf5_reading, hdf5_set
+from raymarch.io.image_sets import hdf5_reading
 from raymarch.io.image_sets.convert import convert
-from raymarch.io.image_sets.hdf5_writing import CHUNK, write_views
+from raymarch.io.image_sets.hdf5 import reading
+from raymarch.io.image_sets.hdf5.writing import CHUNK, write_views
 from raymarch.io.volumes.hdf5_digest import digest_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "image-sets.md"
@@ -99,7 +100,7 @@ KINDS = {
 def test_what_is_written_is_read_to_the_byte(kind, tmp_path):
     file = tmp_path / "set.h5"
     assert write_views(KINDS[kind].items(), file) == {name: len(views) for name, views in KINDS[kind].items()}
-    assert hdf5_set.splits(file) == tuple(KINDS[kind])
+    assert reading.splits(file) == tuple(KINDS[kind])
     for name, views in KINDS[kind].items():
         found = rm.load_views(file, name)
         require_equal(found, views)
@@ -357,7 +358,7 @@ def test_no_flipped_bit_goes_unseen(count, tmp_path, caplog):
         file.write_bytes(data)
         began = time.perf_counter()
         try:
-            found = hdf5_set.detect(file) and hdf5_reading.views_of(file, "train", for_fit=False, downscale=1.0)
+            found = reading.detect(file) and hdf5_reading.views_of(file, "train", for_fit=False, downscale=1.0)
         except rm.RaymarchError as error:
             refusals += 1
             assert "\n" not in str(error)

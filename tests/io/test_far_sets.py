@@ -9,11 +9,11 @@ from layouts import alike, centred, dtu, known, llff, metashape, middlebury, nsv
 from sets import POSES, random_image, write_colmap, write_set, write_transforms
 
 import raymarch as rm
-from raymarch.data.world_origin import box_near, far_middle
 from raymarch.diagnosis.diagnose import diagnose
 from raymarch.diagnosis.in_short import in_short
 from raymarch.diagnosis.reading import read_set
 from raymarch.io.image_sets.convert import convert
+from raymarch.views.world_origin import box_near, far_middle
 
 FAR = np.array([612345.0, 5812345.0, 120.0])
 WRITERS = {
@@ -133,7 +133,7 @@ def test_a_converted_set_keeps_where_its_origin_is(tmp_path):
 
 
 def test_a_file_of_views_far_away_is_moved_as_it_is_read(tmp_path):
-    from raymarch.io.image_sets.hdf5_writing import write_views
+    from raymarch.io.image_sets.hdf5.writing import write_views
 
     like = rm.Camera.look_at((3, 0, 0), width=8, height=6)
     cameras = [replace(like, world_from_camera=np.array(pose)) for pose in moved(POSES, FAR)]

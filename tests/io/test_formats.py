@@ -15,7 +15,7 @@ from raymarch.io.files import limits
 from raymarch.io.files.temporary import sweep, temporary_in
 from raymarch.io.volumes import formats
 from raymarch.io.volumes.format import format_of
-from raymarch.io.volumes.hdf5 import HDF5
+from raymarch.io.volumes.hdf5.volume import HDF5
 
 VOLUME = rm.Volume(
     np.random.default_rng(3).normal(size=(3, 4, 5)),

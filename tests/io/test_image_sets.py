@@ -17,14 +17,14 @@ from skips import require_shared
 
 from raymarch.cli import cli
 from raymarch.data.cores import workers
-from raymarch.data.volume import Volume
 from raymarch.device import memory
 from raymarch.errors import RaymarchError
-from raymarch.io.files import limits, strict_json
+from raymarch.io.files import limits, strict
 from raymarch.io.image_sets.frame_file import unique_names
 from raymarch.io.image_sets.layouts import LAYOUTS
 from raymarch.io.image_sets.load import load_views
 from raymarch.io.images.write import write_depth, write_png
+from raymarch.volumes.volume import Volume
 
 
 def refused(folder, message, split="train", **how):
@@ -182,7 +182,7 @@ LONG_TEXTS = {
     "mappings": (EMPTY + "{}," * 400_000 + "{}]}", "has 400,003 mappings and lists, want at most 320,000"),
     "lists": ("[" + "[]," * 400_000 + "1]", "has 400,001 mappings and lists"),
     "numbers": ("[" + "1," * 1_300_000 + "1]", "has 1,300,000 values, want at most 1,280,000"),
-    "spaces": (" " * (strict_json.LARGEST_FILE + 1), "bytes, want at most 33554432"),
+    "spaces": (" " * (strict.LARGEST_FILE + 1), "bytes, want at most 33554432"),
 }
 
 
@@ -191,7 +191,7 @@ def test_json_of_more_than_frames_need_is_refused(tmp_path, what, monkeypatch):
     """But for frames, which are counted in the end, before it is parsed."""
     text, message = LONG_TEXTS[what]
     if what != "frames":
-        monkeypatch.setattr(strict_json, "parse_json", None)
+        monkeypatch.setattr(strict, "parse_json", None)
     (tmp_path / "transforms_train.json").write_text(text)
     refused(tmp_path, message)
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from raymarch.data.known_views import is_same_source
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.io.checkpoints.checkpoint_file import is_checkpoint
-from raymarch.io.files.strict_json import parse_json
+from raymarch.fitting.checkpoints.file import is_checkpoint
+from raymarch.io.files.strict import parse_json
 from raymarch.io.image_sets.metashape import _exports
 from raymarch.io.videos.camera_path_file import load_camera_path
 from raymarch.io.volumes.convert import convert_volume
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.io.volumes.xdmf import write_beside
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.volume import Volume
 
 BALL = Volume.from_function(lambda p: 2.0 + p[..., 0], shape=(6, 5, 4))
 

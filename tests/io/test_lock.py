@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.fitting.checkpoints import Checkpoints, Saving
+from raymarch.fitting.checkpoints.checkpoints import Checkpoints, Saving
 from raymarch.io.files import lock as module
 from raymarch.io.files.lock import locked
 

@@ -10,8 +10,9 @@ from sets import COLMAP_IMAGES, COLMAP_POINTS, POSES, write_transforms
 from test_colmap import binary
 
 import raymarch as rm
-from raymarch.io.image_sets import colmap, colmap_choice, transforms
-from raymarch.io.image_sets.colmap_model import ModelFiles
+from raymarch.io.image_sets import colmap_choice, transforms
+from raymarch.io.image_sets.colmap import colmap
+from raymarch.io.image_sets.colmap.model import ModelFiles
 from raymarch.io.image_sets.ply import read_ply_points
 
 COUNTS, MOST_BYTES = {"transforms": 1000}, 100 << 20  # and 500 of each other: 2,000 of a reader

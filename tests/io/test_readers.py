@@ -12,7 +12,7 @@ from sets import POSES, framed, random_image, write_colmap, write_set, write_tra
 import raymarch as rm
 from raymarch.io.image_sets import readers
 from raymarch.io.image_sets.frames import Frame, views_of_frames
-from raymarch.io.image_sets.hdf5_writing import write_views
+from raymarch.io.image_sets.hdf5.writing import write_views
 from raymarch.io.image_sets.layouts import LAYOUTS
 from raymarch.io.image_sets.reader import reader_of
 from raymarch.io.images import header

@@ -11,10 +11,6 @@ import numpy as np
 import pytest
 
 from raymarch import cli, runtime
-from raymarch.data import free_memory
-from raymarch.data.activation import Activation
-from raymarch.data.bricks import Bricks
-from raymarch.data.volume import Volume
 from raymarch.device.memory import memory_of_rendering
 from raymarch.errors import RaymarchError
 from raymarch.fitting.forecast import forecast_rendering
@@ -22,6 +18,10 @@ from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
 from raymarch.io.volumes.volume_file import describe, load, save
+from raymarch.system import resources
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.bricks import Bricks
+from raymarch.volumes.volume import Volume
 
 SHAPE = (24, 9, 17)  # 3 x 2 x 3 bricks, of which the last stick out
 
@@ -174,7 +174,7 @@ def test_a_part_of_a_sparse_file_is_that_of_the_dense_one(tmp_path):
 
 def test_a_part_of_a_sparse_file_beyond_the_memory_is_refused_with_its_bytes(tmp_path, monkeypatch):
     save(sparse((1024,) * 3, count=50), tmp_path / "a.h5")
-    monkeypatch.setattr(free_memory, "free_bytes", lambda: 10**9)
+    monkeypatch.setattr(resources, "free_bytes", lambda: 10**9)
     said = "512 x 512 x 512 samples take 2,147,483,648 bytes but 1,000,000,000 are free; take a smaller part"
     with pytest.raises(RaymarchError, match=said):
         load(tmp_path / "a.h5", stride=2)

@@ -12,7 +12,7 @@ from sets import POSES, random_image, write_set, write_transforms
 from skips import require_shared
 
 import raymarch as rm
-from raymarch.io.files.strict_json import parse_json, without_comments
+from raymarch.io.files.strict import parse_json, without_comments
 from raymarch.io.image_sets.readers import READERS
 
 NAMES = [f"r_{i}.png" for i in range(10)]

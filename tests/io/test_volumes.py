@@ -12,16 +12,16 @@ import h5py
 import numpy as np
 import pytest
 
-from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES, Activation, DensityActivation
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
-from raymarch.io.volumes.hdf5_schema import VERSION
+from raymarch.io.volumes.hdf5.schema import VERSION
 from raymarch.io.volumes.volume_file import describe, load, save
 from raymarch.io.volumes.xdmf import text_of
+from raymarch.volumes.activation import FIT_COLOURS, FIT_DENSITIES, Activation, DensityActivation
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.volume import Volume
 
 NEWER = VERSION + 1
 
@@ -450,7 +450,7 @@ def test_a_disk_that_fills_up_costs_nothing(saved):
         import numpy as np
         from raymarch.errors import RaymarchError
         from raymarch.io.volumes.volume_file import save
-        from raymarch.data.volume import Volume
+        from raymarch.volumes.volume import Volume
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         rng = np.random.default_rng(0)

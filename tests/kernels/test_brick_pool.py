@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from whole import whole
 
-from raymarch.data.bricks import Bricks
-from raymarch.data.volume import Volume
 from raymarch.device import pool as device_pool
 from raymarch.device.brick_grid import BrickGrid, grow
 from raymarch.device.brick_places import bricks_read, places_of
 from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
-from raymarch.fitting.objective import Regulariser
-from raymarch.fitting.seen import Pruning, next_level
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.pruning import Pruning, next_level
+from raymarch.fitting.settings.objective import Regulariser
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field.transfer import clear_moments
 from raymarch.kernels.fit.adam import adam
+from raymarch.volumes.bricks import Bricks
+from raymarch.volumes.volume import Volume
 
 SHAPE, FINER = (13, 10, 17), (17, 13, 22)
 ROOM = 3 * 2 * 3

@@ -11,7 +11,7 @@ import reference
 from whole import whole
 
 import raymarch as rm
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.rendering.renderer import Renderer
 

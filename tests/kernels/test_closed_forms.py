@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import single as worker
 
-from raymarch.data.activation import Activation
-from raymarch.data.harmonics import Y00
-from raymarch.data.volume import Volume
 from raymarch.geometry.rays import Rays
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.harmonics import Y00
+from raymarch.volumes.volume import Volume
 
 WHITE = 0.5 / Y00  # the feature that "clamped" reads as 1
 CLAMPED = Activation("relu", 0.0, 1.0, "clamped")

@@ -13,7 +13,7 @@ import reference
 
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
-from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.isosurface_depth import distance_geometry_adjoint

@@ -14,13 +14,13 @@ import reference
 import taichi as ti
 from whole import whole
 
-from raymarch.data.volume import Volume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
+from raymarch.volumes.volume import Volume
 
 
 def weights(tau):

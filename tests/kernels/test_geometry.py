@@ -15,10 +15,10 @@ import raymarch as rm
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import exp_rigid
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS, SHAPES, SMALL_GROUPS, Parameters, units
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 
 EXPOSURE = (1.1, 0.9, 1.2, 0.1, 0.0, -0.1)
 EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)

@@ -14,9 +14,6 @@ import single as worker
 import taichi as ti
 from whole import whole
 
-from raymarch.data.activation import Activation
-from raymarch.data.harmonics import Y00
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.lens_vector import lens_vector
 from raymarch.device.ray_buffer import RayBuffer
@@ -27,9 +24,12 @@ from raymarch.kernels.field.occupancy import occupy
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.rays.camera import rays_of_pixels
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer
 from raymarch.rendering.visibility import INVISIBLE
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.harmonics import Y00
+from raymarch.volumes.volume import Volume
 
 LARGE = (32, 29, 26)  # many occupancy cells, the last ones of two axes cut; no more than a small grid has room for
 

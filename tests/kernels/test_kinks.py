@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from drive import volume_adjoint
 
-from raymarch.data.activation import Activation
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.volume import Volume
 
 EXACT = March(min_transmittance=0.0, min_weight=0.0)
 ADDITIVE = replace(EXACT, mode="additive")

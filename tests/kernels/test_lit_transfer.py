@@ -10,13 +10,13 @@ import pytest
 import reference
 from whole import whole
 
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.passes import passes_of
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.transfer_function import TransferFunction
 
 STEP = 0.47
 VOLUME = cases.volume("rotated", 0, "softplus")

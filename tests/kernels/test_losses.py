@@ -9,7 +9,7 @@ import pytest
 import taichi as ti
 
 from raymarch.fitting import tape
-from raymarch.fitting.objective import LOSSES, Loss
+from raymarch.fitting.settings.objective import LOSSES, Loss
 from raymarch.kernels.fit import losses
 
 COUNT = 37

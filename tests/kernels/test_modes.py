@@ -12,9 +12,6 @@ import reference
 import single as worker
 from whole import whole
 
-from raymarch.data.activation import Activation
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.gradients.linearised import Linearised
@@ -22,8 +19,11 @@ from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.mode import MOST
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.kernels.rays.camera import jitter_pixels
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer, render
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.volume import Volume
 
 DENSE = 4.0  # of the additive mode: most rays reach their clamp
 READINGS = [("softplus", "sigmoid"), ("relu", "clamped"), ("identity", "identity")]

@@ -11,18 +11,18 @@ import pytest
 import reference
 from whole import whole
 
-from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.gradients.part import part_met
-from raymarch.plot.volume_slices import slices
-from raymarch.rendering.march import March
+from raymarch.plot.volumes import slices
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer
+from raymarch.volumes.volume import Volume
 
 EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0, batch=cases.FEW)
 JITTERED = replace(EXACT, jitter=1.0, step_jitter=0.4, seed=5)  # samples go one by one, which compiles in half the time

@@ -11,8 +11,6 @@ import pytest
 import reference
 import taichi as ti
 
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import fitter, tape
@@ -21,6 +19,8 @@ from raymarch.fitting.presets import preset
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.rays import Rays
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 BEGIN = 0.3  # of a ray, from its camera
 NOISE = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8)

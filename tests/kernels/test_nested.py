@@ -11,28 +11,28 @@ import reference
 import taichi as ti
 from whole import whole
 
-from raymarch.data.activation import Activation
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
-from raymarch.fitting.objective import Regulariser
+from raymarch.fitting.settings.objective import Regulariser
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.gradients.part import part_met
 from raymarch.kernels.field.transfer import fill
 from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY
-from raymarch.plot.volume_slices import slices
-from raymarch.rendering.march import March
+from raymarch.plot.volumes import slices
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.ray_settings import require_seen
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0, batch=cases.FEW)
 JITTERED = replace(EXACT, jitter=1.0, step_jitter=0.4, seed=5)  # samples go one by one, which compiles in half the time

@@ -10,14 +10,14 @@ import pytest
 import taichi as ti
 from whole import whole
 
-from raymarch.data.activation import Activation
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
-from raymarch.fitting.objective import Regulariser
-from raymarch.fitting.optimiser import MAX_BETA, Adam
+from raymarch.fitting.settings.objective import Regulariser
+from raymarch.fitting.settings.optimiser import MAX_BETA, Adam
 from raymarch.kernels.fit.regularise import QUANTITIES, regularise
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.volume import Volume
 
 ADAM = Adam(
     lr_density=0.4, lr_colour=0.05, final=0.2, cooldown=0.5, coarse=0.0, thinning=0.3, beta1=0.8, beta2=0.95, eps=1e-6

@@ -8,13 +8,13 @@ import pytest
 import taichi as ti
 from drive import volume_adjoint
 
-from raymarch.data.activation import COLOURS, DENSITIES, Activation, ColourActivation, DensityActivation
-from raymarch.device.activation_check import colour_functions, density_functions
+from raymarch.device.own_functions import colour_functions, density_functions
 from raymarch.errors import RaymarchError
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
+from raymarch.volumes.activation import COLOURS, DENSITIES, Activation, ColourActivation, DensityActivation
 
 
 @ti.func

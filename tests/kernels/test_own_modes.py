@@ -11,11 +11,11 @@ import taichi as ti
 from depths import Depths
 
 from raymarch.errors import RaymarchError
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.mode_check import require_mode
 from raymarch.rendering.renderer import render
 

@@ -12,19 +12,19 @@ import pytest
 import reference
 from depths import Depths
 
-from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.rays import Rays
 from raymarch.gradients import check_process
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.transfer_function import MOST_OPAQUE, TransferFunction
+from raymarch.volumes.volume import Volume
 
 VOLUME = cases.volume("rotated", 0, "identity")
 VOLUME = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))

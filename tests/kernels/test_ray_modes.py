@@ -15,25 +15,25 @@ from depths import Depths
 from numpy.polynomial import Polynomial
 from whole import whole
 
-from raymarch.data.activation import Activation
-from raymarch.data.bricks import Bricks
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import PLAIN, Lens
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters, require_groups
 from raymarch.kernels.march.modes import RAY_MODES
 from raymarch.kernels.march.passes import passes_of
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.bricks import Bricks
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 STEP = 0.47
 EXACT = March(step=STEP, min_transmittance=0.0, min_weight=0.0, batch=cases.FEW)

@@ -7,16 +7,16 @@ import taichi as ti
 from drive import grid_of, ray_buffer, reading_of
 from whole import whole
 
-from raymarch.data.activation import Activation
-from raymarch.data.volume import Volume
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.tangents import RayTangents
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.geometry import geometry_adjoint
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.volume import Volume
 
 STEPS, RAYS = 3, 6  # a first, one between and a last, which is shorter
 STEP = (cases.FINEST[0] - 1) / (STEPS - 0.5)

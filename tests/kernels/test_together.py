@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 import reference
 
-from raymarch.data.activation import Activation
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.checks_together import check_rows_together
 from raymarch.gradients.linearised_together import LinearisedTogether
 from raymarch.gradients.parameters import Parameters
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer
 from raymarch.rendering.together import TogetherRenderer
 from raymarch.rendering.together_settings import marches_for
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 RNG = np.random.default_rng(0)
 FIT, SCAN = cases.volume("rotated", 1), cases.volume("upright", 0, "identity", seed=3)

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 import reference
 
-from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
-from raymarch.data.volume import Volume
 from raymarch.device import occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.passes import passes_of
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.transfer_function import MOST_OPAQUE, TransferFunction
+from raymarch.volumes.volume import Volume
 
 VOLUME = cases.volume("rotated", 0, "identity")
 VOLUME = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))

@@ -14,9 +14,9 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import main
-from raymarch.data.harmonics import basis
 from raymarch.data.seen_colours import seen_colours
 from raymarch.meshing.level import otsu
+from raymarch.volumes.harmonics import basis
 
 trimesh = require_extra("trimesh", "formats")
 require_extra("skimage", "formats")
@@ -164,7 +164,7 @@ def test_fewer_faces_keep_the_surface():
 
 
 def test_more_points_than_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr("raymarch.data.free_memory.free_bytes", lambda: 1 << 30)
+    monkeypatch.setattr("raymarch.system.resources.free_bytes", lambda: 1 << 30)
     ramp = rm.ScalarVolume(np.arange(60.0).reshape(3, 4, 5))
     with pytest.raises(rm.RaymarchError, match="4,000,000 points take .* bytes but .* are free; take fewer"):
         rm.surface_points(ramp, 4_000_000, 30.0)

@@ -18,10 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from raymarch import plot
-from raymarch.data import free_memory
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.views import Views
-from raymarch.data.volume import Activation, Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.evaluation.metrics import psnr
@@ -31,6 +27,10 @@ from raymarch.geometry.orbit import orbit
 from raymarch.plot.camera_pyramids import pyramid
 from raymarch.plot.error_sheets import LARGEST, reduced
 from raymarch.plot.figure_pictures import picture_of
+from raymarch.system import resources
+from raymarch.views.views import Views
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.volume import Activation, Volume
 
 BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])
 RNG = np.random.default_rng(7)
@@ -210,7 +210,7 @@ def test_slices_of_a_sparse_volume_ask_its_bricks_alone(monkeypatch, what):
     dense = Volume.from_array(np.eye(40)[:, :, None] * (np.arange(30) < 3), (0.9, 0.5, 0.1))
     sparse, at = dense.sparse(), (12, 12, 1)
     wanted = [np.asarray(ax.images[0].get_array()) for ax in plot.slices(dense, at, what)]
-    monkeypatch.setattr(free_memory, "free_bytes", lambda: 0)
+    monkeypatch.setattr(resources, "free_bytes", lambda: 0)
     for ax, picture in zip(plot.slices(sparse, at, what), wanted, strict=True):
         np.testing.assert_array_equal(np.asarray(ax.images[0].get_array())[..., -1], picture[..., -1])
     assert any(picture.any() for picture in wanted)

@@ -14,17 +14,17 @@ import pytest
 from matplotlib.axes import Axes
 
 from raymarch import plot
-from raymarch.data.activation import Activation
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.plot.figure_pictures import picture_of
 from raymarch.plot.ray_profile import trilinear
+from raymarch.views.views import Views
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 RNG = np.random.default_rng(11)
 AFFINE = np.array([[0.5, 0, 0, -1], [0, 0.25, 0, 2], [0, 0, 1.0, 0], [0, 0, 0, 1]])

@@ -10,27 +10,24 @@ import pytest
 from drive import BALL_BOX, ball_views
 
 from raymarch import cli
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
-from raymarch.fitting.bounds import find_box
-from raymarch.fitting.checkpoint import save_checkpoint
-from raymarch.fitting.checkpoints import Checkpoints
+from raymarch.fitting.checkpoints.checkpoint import save_checkpoint
+from raymarch.fitting.checkpoints.checkpoints import Checkpoints
+from raymarch.fitting.checkpoints.file import record_of
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import Forecast
+from raymarch.fitting.plan.bounds import find_box
 from raymarch.fitting.presets import preset
-from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings
+from raymarch.geometry.alignment import apart
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
-from raymarch.geometry.similarity import apart
-from raymarch.io.checkpoints.checkpoint_file import record_of
-from raymarch.io.image_sets.hdf5_writing import write_views
+from raymarch.io.image_sets.hdf5.writing import write_views
 from raymarch.registration import moves
 from raymarch.registration import refine as refining
 from raymarch.registration import refined_fit as module
@@ -45,6 +42,9 @@ from raymarch.registration.refined_fit import (
     views_as_fitted,
 )
 from raymarch.rendering.renderer import render
+from raymarch.views.views import Views
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 QUICK = preset("quick", resolution=16, steps=5, rays=512, sh_degree=0)
 

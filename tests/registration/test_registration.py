@@ -12,22 +12,19 @@ from drive import BALL_BOX, ball_views
 from whole import whole
 
 import raymarch as rm
-from raymarch.data.exposure import gauged
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device.ray_buffer import size_of as bytes_of_buffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting import clock
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
+from raymarch.geometry.alignment import _pixels, aligned, carried, similarity
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid, twist_about
-from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, from_near, out_of_sight
-from raymarch.gradients.ray_tangents import bytes_of_tangents
+from raymarch.gradients.tangents import bytes_of_tangents
 from raymarch.registration import blur_level as levels
 from raymarch.registration import refine as refining
 from raymarch.registration import register as module
@@ -38,6 +35,9 @@ from raymarch.registration.pyramid import FINER, Pyramid, smaller, without_expos
 from raymarch.registration.refine import refine
 from raymarch.registration.register import register
 from raymarch.rendering.renderer import render
+from raymarch.views.exposure import gauged
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 
 def thing() -> Volume:

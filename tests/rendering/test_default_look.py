@@ -10,9 +10,9 @@ import pytest
 
 import raymarch as rm
 from raymarch.data.default_table import default_table, named_table
-from raymarch.data.value_kind import kind_of
 from raymarch.geometry.orbit import orbit_of_points
 from raymarch.rendering.default_look import ELEVATION, default_look, seen_points
+from raymarch.volumes.value_kind import kind_of
 
 SIDE, N = 64, 36
 X = np.stack(np.meshgrid(*[np.linspace(-1, 1, N)] * 3, indexing="ij"), -1)

@@ -14,7 +14,7 @@ from PIL import Image
 from skips import require_extra
 from vtk_scene import BACKGROUND, CAMERAS, TABLE, TESTS, VOLUME
 
-from raymarch.rendering.march import March
+from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer
 
 FOLDER = Path(__file__).parent

@@ -13,12 +13,6 @@ import reference
 import single as worker
 
 from raymarch.cli.modes import Shown
-from raymarch.data.activation import Activation
-from raymarch.data.bricks import Bricks
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
@@ -27,10 +21,16 @@ from raymarch.geometry.pose import look_at
 from raymarch.kernels.fit.choice import choose_tiles
 from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.kernels.rays.tile_list import list_tiles
-from raymarch.rendering.march import March, march_for
+from raymarch.rendering.march_settings import March, march_for
 from raymarch.rendering.ray_settings import require_seen
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.together_settings import VOLUMES, marches_for
+from raymarch.views.views import Views
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.bricks import Bricks
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.transfer_function import TransferFunction
+from raymarch.volumes.volume import Volume
 
 TILE = 4
 LARGE = [(11, 6), (9, 7), (4, 21)]  # no multiples of a tile; six tiles each
@@ -244,7 +244,7 @@ def test_a_sparse_volume_of_values_is_rendered_without_dense_arrays(monkeypatch)
     values = np.zeros((17, 12, 9))
     values[2:7, 3:6, 1:8] = np.random.default_rng(0).random((5, 3, 7))
     scan = Volume(values, np.zeros((*values.shape, 3)), np.diag([0.1, 0.1, 0.1, 1.0]), Activation("identity")).sparse()
-    monkeypatch.setattr("raymarch.data.storage.spread", lambda *_: pytest.fail("dense arrays were made"))
+    monkeypatch.setattr("raymarch.volumes.storage.spread", lambda *_: pytest.fail("dense arrays were made"))
     with Renderer(scan) as renderer:
         assert (renderer.settings.mode, renderer.grid.bricks) == ("transfer", 1)
         assert renderer.grid.occupied_cells().any()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.rendering.march import supersample_of
+from raymarch.rendering.march_settings import supersample_of
 
 BALL = cases.volume("rotated")
 CAMERA = rm.Camera.look_at((2.0, -3.0, 1.5), BALL.corners.mean(0), width=13, height=9)

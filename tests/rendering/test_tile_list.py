@@ -7,8 +7,6 @@ import pytest
 import taichi as ti
 from whole import whole
 
-from raymarch.data.views import Views
-from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.geometry.camera import Camera
@@ -16,6 +14,8 @@ from raymarch.geometry.lens import Lens
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.rays.camera import corner_of
 from raymarch.kernels.rays.tile_list import RUN, hit_or_clear, list_tiles, meets, ray_of
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 SHAPE = (61, 57, 53)
 ROD = (9, 9, 201)

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageOps
 
 import raymarch as rm
-from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict import read_json
 from raymarch.io.images.decode import headers
 from raymarch.sfm import child, find
 from raymarch.sfm.photographs import ORIENTATION, copy_photographs

@@ -10,8 +10,8 @@ import numpy as np
 from PIL import Image
 
 import raymarch as rm
-from raymarch.viewer.client_files import served
-from raymarch.viewer.guard import headers_of
+from raymarch.viewer.server.client_files import served
+from raymarch.viewer.server.guard import headers_of
 
 ADDRESS = "http://127.0.0.1:8"
 EYE, TARGET = (3.0, -4.0, 2.0), (0.1, 0.2, -0.3)

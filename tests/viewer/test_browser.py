@@ -19,7 +19,7 @@ from PIL import Image
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.io.image_sets.hdf5_writing import write_views
+from raymarch.io.image_sets.hdf5.writing import write_views
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")

@@ -15,8 +15,8 @@ import raymarch as rm
 from raymarch.cli import main
 from raymarch.errors import RaymarchError
 from raymarch.viewer.command import knots_of
-from raymarch.viewer.eye import eye_of
-from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.pictures.eye import eye_of
+from raymarch.viewer.pictures.frame_maker import FrameMaker
 
 RADIUS = 0.7
 

@@ -17,8 +17,8 @@ import raymarch as rm
 from raymarch.cli import cli
 from raymarch.cli.fit_view import view_options
 from raymarch.errors import RaymarchError
-from raymarch.viewer.frame_maker import FrameMaker, set_name
-from raymarch.viewer.page import Page
+from raymarch.viewer.pictures.frame_maker import FrameMaker, set_name
+from raymarch.viewer.pictures.page import Page
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")

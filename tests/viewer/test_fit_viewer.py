@@ -147,7 +147,7 @@ def test_the_verb_saves_first_and_then_shows_what_came_of_it(as_json, tmp_path, 
             signal.raise_signal(signal.SIGINT)
 
     wire.send = until_seen
-    monkeypatch.setattr("raymarch.viewer.server_process.ServerProcess", lambda port: wire)
+    monkeypatch.setattr("raymarch.viewer.server.server_process.ServerProcess", lambda port: wire)
     arguments = ["--preset", "quick", "--resolution", "16", "--steps", "8", "--sh-degree", "0", "--box=-1,-1,-1,1,1,1"]
     arguments += ["--set", "rays=512", "--set", "slots=1", "--view", "--no-browser", "--out", str(out)]
     arguments += ["--json"] if as_json else []

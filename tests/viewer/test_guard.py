@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from raymarch.viewer.guard import (
+from raymarch.viewer.server.guard import (
     LONGEST_PATH,
     LOOPBACK,
     MOST_PAGES,

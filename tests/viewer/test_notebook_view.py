@@ -15,10 +15,12 @@ import pytest
 from PIL import Image
 
 import raymarch as rm
-from raymarch.viewer import frame_maker, kernel_wire, notebook_view, widget
-from raymarch.viewer.kernel_wire import KernelWire
-from raymarch.viewer.notebook_fit import NotebookFit
-from raymarch.viewer.notebook_view import NotebookView
+from raymarch.viewer import widget
+from raymarch.viewer.notebook import kernel_wire, notebook_view
+from raymarch.viewer.notebook.kernel_wire import KernelWire
+from raymarch.viewer.notebook.notebook_fit import NotebookFit
+from raymarch.viewer.notebook.notebook_view import NotebookView
+from raymarch.viewer.pictures import frame_maker
 
 BALL = rm.Volume.from_function(
     lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.6), lambda p: (p + 1) / 2, shape=(12, 13, 14)

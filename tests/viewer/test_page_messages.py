@@ -14,11 +14,11 @@ from wires import CAMERA, FakeWire, around
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.viewer import pipe, watched_file
-from raymarch.viewer.eye import eye_of
 from raymarch.viewer.ladder import RaySpeed, moving_scale, resting_levels
 from raymarch.viewer.look import Look
 from raymarch.viewer.newest import MOST, Newest
-from raymarch.viewer.page import Page
+from raymarch.viewer.pictures.eye import eye_of
+from raymarch.viewer.pictures.page import Page
 from raymarch.viewer.share import MOST_DEBT, Share
 from raymarch.viewer.view import View
 

@@ -13,7 +13,7 @@ from wires import CAMERA, around
 import raymarch as rm
 from raymarch.viewer.display import png
 from raymarch.viewer.look import Look
-from raymarch.viewer.page import Page
+from raymarch.viewer.pictures.page import Page
 
 
 class StillMaker:

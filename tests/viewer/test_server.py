@@ -21,12 +21,13 @@ import pytest
 from skips import require_extra
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer import peer, server_process
-from raymarch.viewer.browser import announce
-from raymarch.viewer.guard import MOST_MESSAGE, headers_of
+from raymarch.viewer import peer
 from raymarch.viewer.newest import Newest
-from raymarch.viewer.server import PageServer
-from raymarch.viewer.server_process import ServerProcess
+from raymarch.viewer.server import server_process
+from raymarch.viewer.server.browser import announce
+from raymarch.viewer.server.guard import MOST_MESSAGE, headers_of
+from raymarch.viewer.server.server import PageServer
+from raymarch.viewer.server.server_process import ServerProcess
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")
@@ -297,7 +298,7 @@ def test_a_page_that_asks_and_never_reads_is_let_go():
 def test_more_connections_than_there_are_files_are_a_line_once_and_it_goes_on():
     code = """if True:
         import resource, socket
-        from raymarch.viewer.server_process import ServerProcess
+        from raymarch.viewer.server.server_process import ServerProcess
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 4096))
         made = ServerProcess()
         port = made.port
@@ -353,7 +354,7 @@ def test_a_port_in_use_is_a_line_with_the_cure(server):
 
 def test_the_server_ends_when_its_owner_dies():
     code = (
-        "import os; from raymarch.viewer.server_process import ServerProcess; made = ServerProcess();"
+        "import os; from raymarch.viewer.server.server_process import ServerProcess; made = ServerProcess();"
         " print(made.port, made._child.pid, flush=True); os._exit(1)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
@@ -382,7 +383,7 @@ def test_the_owner_hears_when_the_server_dies():
 
 
 def test_the_server_process_has_neither_taichi_nor_numpy():
-    code = "import sys, raymarch.viewer.server, websockets.asyncio.server as _"
+    code = "import sys, raymarch.viewer.server.server, websockets.asyncio.server as _"
     code += "; print({'taichi', 'numpy'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "set()\n"

@@ -15,7 +15,7 @@ import pytest
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.viewer.browser import no_browser, ssh_line
+from raymarch.viewer.server.browser import no_browser, ssh_line
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")

@@ -15,11 +15,11 @@ import pytest
 from skips import require_extra
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer import guard
-from raymarch.viewer.browser import ways_in
 from raymarch.viewer.request_head import MOST_HEAD, read_head
-from raymarch.viewer.server import HANDSHAKE
-from raymarch.viewer.server_process import ServerProcess
+from raymarch.viewer.server import guard
+from raymarch.viewer.server.browser import ways_in
+from raymarch.viewer.server.server import HANDSHAKE
+from raymarch.viewer.server.server_process import ServerProcess
 from raymarch.viewer.viewer import LINES_EVERY, MOST_LINES, Complaints
 
 pytestmark = pytest.mark.extra

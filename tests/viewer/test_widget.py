@@ -9,8 +9,8 @@ import pytest
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.viewer import notebook_view
-from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.notebook import notebook_view
+from raymarch.viewer.pictures.frame_maker import FrameMaker
 from raymarch.viewer.widget import Widget, _widget_class
 
 pytestmark = pytest.mark.extra

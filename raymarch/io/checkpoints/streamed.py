@@ -16,8 +16,8 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import replacing
+from raymarch.io.files.hdf5 import attributes
 from raymarch.io.volumes.hdf5_digest import Part, digest_of
-from raymarch.io.volumes.hdf5_open import attributes
 
 CURE = "take a copy of it, or begin anew without it (--overwrite, without --resume)"  # of a damaged checkpoint
 DIGEST = "digest"  # of all else: a dataset, for only at the end is it known

@@ -6,8 +6,8 @@ import math
 import os
 from pathlib import Path
 
-from raymarch.data.free_memory import total_bytes
 from raymarch.errors import RaymarchError, one_line
+from raymarch.system.resources import total_bytes
 
 MEMORY_BUDGET = 16 << 30  # bytes that one file may ask for
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from raymarch.errors import RaymarchError, named
-from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict import read_json
 
 LEVELS = 4  # folders, from an image's own upwards, in which an image set that lists it is looked for
 OF_SYSTEMS = re.compile(r"\.DS_Store|\._.*|Thumbs\.db|desktop\.ini", re.IGNORECASE)  # laid by macOS and Windows

@@ -11,7 +11,7 @@ import numpy as np
 from raymarch.arguments.checks import WORLD
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.image_sets import colmap_binary, colmap_text
-from raymarch.io.image_sets.colmap_model import ModelCamera, ModelFiles, ModelImage, ModelPoints, models_in
+from raymarch.io.image_sets.colmap.model import ModelCamera, ModelFiles, ModelImage, ModelPoints, models_in
 from raymarch.io.image_sets.frame_file import (
     AS_LISTED,
     CAMERAS_ALONE,

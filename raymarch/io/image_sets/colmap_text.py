@@ -13,7 +13,7 @@ import numpy as np
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_file, require_file_budget
 from raymarch.io.image_sets.camera_models import camera_model
-from raymarch.io.image_sets.colmap_model import (
+from raymarch.io.image_sets.colmap.model import (
     CURE,
     ModelCamera,
     ModelImage,

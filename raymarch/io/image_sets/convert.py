@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import require_writable
 from raymarch.io.files.ours import require_ours
-from raymarch.io.image_sets import hdf5_set
+from raymarch.io.image_sets.hdf5 import reading
 from raymarch.io.image_sets.load import load_views, splits_of
+from raymarch.views.views import Views
 
 SUFFIXES = (".h5", ".hdf5")
 log = logging.getLogger("raymarch")
@@ -50,13 +50,13 @@ def convert(
     if not str(target).lower().endswith(SUFFIXES):
         raise RaymarchError(f"{str(target) or repr('')}: image sets are written as HDF5; end the name in .h5 or .hdf5")
     require_writable(target)
-    require_ours([target], "image set", hdf5_set.detect, overwrite)
+    require_ours([target], "image set", reading.detect, overwrite)
+    from raymarch.io.image_sets.hdf5.writing import write_views
     from raymarch.io.image_sets.hdf5_reading import sources_of
-    from raymarch.io.image_sets.hdf5_writing import write_views
 
     def found() -> Iterator[tuple[str, Views]]:
         names, told = splits_of(source)
-        sources = sources_of(Path(source)) if hdf5_set.detect(Path(source)) else {}
+        sources = sources_of(Path(source)) if reading.detect(Path(source)) else {}
         for i, name in enumerate(names):
             try:
                 views = load_views(

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.shrink import shrink
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_box, moved_pose, new_origin, places_of
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_npy import read_npz
@@ -21,6 +18,9 @@ from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
 from raymarch.io.image_sets.reader import Reader
+from raymarch.views.resize import shrink
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_box, moved_pose, new_origin, places_of
 
 FILES = ("cameras.npz", "cameras_sphere.npz")
 FOLDERS = ("image", "rgb", "images")

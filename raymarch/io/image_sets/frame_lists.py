@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.world_origin import places_of
 from raymarch.errors import RaymarchError, short
-from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict import read_json
 from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, frame_file
 from raymarch.io.image_sets.frames import Frame, require_few
 from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys, size_by_keys
+from raymarch.views.world_origin import places_of
 
 POSES = ("transform_matrix", "transform_matrix_start")
 NOT_READ = {  # keys of other programs that bear on values or places, and what is so

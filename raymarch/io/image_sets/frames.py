@@ -14,9 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from raymarch.data.cores import workers
-from raymarch.data.image_arrays import Masks
-from raymarch.data.shrink import shrink_mask
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.bad_frames import left_out
@@ -25,6 +22,9 @@ from raymarch.io.image_sets.given_alpha import with_given_alpha
 from raymarch.io.image_sets.plausible import doubts_of
 from raymarch.io.images.decode import decode, decode_mask, headers, require_room
 from raymarch.io.images.header import Header, header
+from raymarch.views.image_arrays import Masks
+from raymarch.views.resize import shrink_mask
+from raymarch.views.views import Views
 
 log = logging.getLogger("raymarch")
 

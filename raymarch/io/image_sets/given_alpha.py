@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.data.cores import workers
-from raymarch.data.display_values import eight_bit, linear_of_srgb
-from raymarch.data.image_arrays import Images
-from raymarch.data.shrink import shrink
 from raymarch.errors import RaymarchError
 from raymarch.io.images.decode import decode, decode_alpha, headers, turn_with, turned
 from raymarch.io.images.header import Header
+from raymarch.views.display_values import eight_bit, linear_of_srgb
+from raymarch.views.image_arrays import Images
+from raymarch.views.resize import shrink
 
 
 def alpha_file(file: Path, root: Path, follow_links: bool) -> Path | None:

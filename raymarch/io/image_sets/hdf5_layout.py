@@ -8,13 +8,13 @@ from typing import Any
 import h5py
 import numpy as np
 
-from raymarch.data.world_origin import moved_pose
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import MODELS, Lens
-from raymarch.io.files.strict_json import parse_record
+from raymarch.io.files.hdf5 import CURE, attributes
+from raymarch.io.files.strict import parse_record
 from raymarch.io.image_sets.frames import number, require_few
-from raymarch.io.volumes.hdf5_open import CURE, attributes
+from raymarch.views.world_origin import moved_pose
 
 FORMAT = "raymarch-images"
 VERSION = 1

@@ -10,16 +10,16 @@ from typing import Any
 import h5py
 import numpy as np
 
-from raymarch.data.image_arrays import gathered
-from raymarch.data.shrink import shrink, shrink_mask
-from raymarch.data.views import Views, require_colour
-from raymarch.data.world_origin import moved_box, moved_points, new_origin
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
+from raymarch.io.files.hdf5 import CURE, opened
 from raymarch.io.image_sets import hdf5_layout as layout
 from raymarch.io.volumes.hdf5_digest import digest_of
-from raymarch.io.volumes.hdf5_open import CURE, opened
+from raymarch.views.image_arrays import gathered
+from raymarch.views.resize import shrink, shrink_mask
+from raymarch.views.views import Views, require_colour
+from raymarch.views.world_origin import moved_box, moved_points, new_origin
 
 BLOCK = 1 << 24  # bytes
 

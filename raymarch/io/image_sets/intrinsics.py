@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.world_origin import moved_pose
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
@@ -18,6 +17,7 @@ from raymarch.io.image_sets.frames import flag, matrix, number
 from raymarch.io.image_sets.plausible import require_plausible
 from raymarch.io.image_sets.turned import MIRRORED, QUARTERS, turned_upright
 from raymarch.io.images.header import MOST_PIXELS, SIDEWAYS
+from raymarch.views.world_origin import moved_pose
 
 DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
 PERSPECTIVE = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")

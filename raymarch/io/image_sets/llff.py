@@ -11,8 +11,6 @@ import numpy as np
 
 from raymarch.arguments.checks import WORLD
 from raymarch.data.bound_planes import GRID
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_npy import read_npy
@@ -23,6 +21,8 @@ from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
 from raymarch.io.image_sets.reader import Reader
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_pose, new_origin
 
 FILE = "poses_bounds.npy"
 

@@ -13,9 +13,6 @@ from raymarch.arguments import arrays, checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.arguments.extensions import called, owner_of
-from raymarch.data.contents import doubts
-from raymarch.data.mask_alpha import with_masks_as_alpha
-from raymarch.data.views import DOWNSCALE, HOLDOUT, MASKS_AS, Views, require_colour
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.camera import Camera
 from raymarch.io.files.limits import require_folder
@@ -24,6 +21,9 @@ from raymarch.io.image_sets.holdout import HOLDOUT as EVERY
 from raymarch.io.image_sets.layouts import LAYOUTS, WANTED
 from raymarch.io.image_sets.reader import Reader, read_views, reader_of
 from raymarch.io.image_sets.readers import READER, READERS
+from raymarch.views.contents import doubts
+from raymarch.views.mask_alpha import with_masks_as_alpha
+from raymarch.views.views import DOWNSCALE, HOLDOUT, MASKS_AS, Views, require_colour
 
 MAY_HAVE = ("train", "val", "test")
 

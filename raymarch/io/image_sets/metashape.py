@@ -12,8 +12,6 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.lens import Lens
 from raymarch.io.files.limits import require_folder
@@ -25,6 +23,8 @@ from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import ImageIndex
 from raymarch.io.image_sets.reader import Reader
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_pose, new_origin
 
 FRAME, FISHEYE = ("frame",), ("fisheye", "equidistant_fisheye")
 BIGGEST_OF_OTHERS = 1 << 16  # bytes of an XML file's beginning in which the words are looked for

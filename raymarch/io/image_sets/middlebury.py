@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_box, moved_pose, new_origin
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.pose import require_box
 from raymarch.io.files.limits import require_folder
@@ -21,6 +19,8 @@ from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.visible_files import visible_files
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_box, moved_pose, new_origin
 
 FILES = "*_par.txt"
 BLACK = (0.0, 0.0, 0.0)

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.data.world_origin import new_origin
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.frame_lists import (
@@ -21,6 +19,8 @@ from raymarch.io.image_sets.frame_lists import (
 )
 from raymarch.io.image_sets.frames import views_of_frames
 from raymarch.io.image_sets.reader import Reader
+from raymarch.views.views import Views
+from raymarch.views.world_origin import new_origin
 
 log = logging.getLogger("raymarch")
 

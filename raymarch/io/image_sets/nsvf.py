@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_box, moved_pose, new_origin, places_of
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.pose import require_box
 from raymarch.io.files.limits import require_folder
@@ -21,6 +19,8 @@ from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files, inside
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.visible_files import visible_files
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_box, moved_pose, new_origin, places_of
 
 FILES = ("intrinsics.txt", "pose/*.txt")
 SMALL = 1 << 16  # bytes of a file of a few numbers

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_pose, new_origin, places_of
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict import read_json
 from raymarch.io.files.strict_text import EXPORT
 from raymarch.io.image_sets.calibration import Calibration
 from raymarch.io.image_sets.frame_file import frame_file
@@ -22,6 +20,8 @@ from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import inside
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.visible_files import visible_files
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_pose, new_origin, places_of
 
 PLACES = (  # of cameras and images; those that Polycam has corrected come first
     ("keyframes/corrected_cameras", "keyframes/corrected_images"),

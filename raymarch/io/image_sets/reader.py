@@ -12,8 +12,8 @@ import numpy as np
 from raymarch.arguments.checks import Check, optional, whole
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import NAME, called, hold_parts, part, recognises, require_one
-from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, one_line
+from raymarch.views.views import Views
 
 OUR_FAULTS = (LookupError, AttributeError, TypeError, NameError, AssertionError, NotImplementedError)
 

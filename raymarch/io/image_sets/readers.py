@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from raymarch.arguments.checks import optional
 from raymarch.arguments.extensions import listed
-from raymarch.io.image_sets.colmap import COLMAP
+from raymarch.io.image_sets.colmap.colmap import COLMAP
 from raymarch.io.image_sets.dtu import DTU
-from raymarch.io.image_sets.hdf5_set import HDF5_SET
+from raymarch.io.image_sets.hdf5.reading import HDF5_SET
 from raymarch.io.image_sets.llff import LLFF
 from raymarch.io.image_sets.metashape import METASHAPE
 from raymarch.io.image_sets.middlebury import MIDDLEBURY

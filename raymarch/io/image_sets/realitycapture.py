@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.camera import Camera
 from raymarch.io.files.limits import require_folder
@@ -21,6 +19,8 @@ from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import ImageIndex
 from raymarch.io.image_sets.reader import Reader
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_pose, new_origin
 
 NAME = "#name"
 POSE = ("x", "y", "alt", "heading", "pitch", "roll")

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict import read_json
 from raymarch.io.files.strict_text import EXPORT
 from raymarch.io.image_sets.calibration import Calibration, of_matrix
 from raymarch.io.image_sets.frame_file import CAMERAS_ALONE
@@ -20,6 +18,8 @@ from raymarch.io.image_sets.frames import Frame, number, require_few, views_of_f
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
 from raymarch.io.image_sets.reader import Reader
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_pose, new_origin
 
 FILES = ("metadata.json", "metadata")
 FOLDERS = ("rgb", "rgbd", "images")

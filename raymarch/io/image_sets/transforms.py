@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.name_order import natural
-from raymarch.data.views import Views
-from raymarch.data.world_origin import moved_box, moved_points, new_origin
 from raymarch.errors import RaymarchError, named, short
+from raymarch.io.files.folders import natural
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.frame_file import frame_file, present
 from raymarch.io.image_sets.frame_lists import (
@@ -30,6 +28,8 @@ from raymarch.io.image_sets.image_folder import MASKS
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.unit_cube import box_of_cube
+from raymarch.views.views import Views
+from raymarch.views.world_origin import moved_box, moved_points, new_origin
 
 log = logging.getLogger("raymarch")
 

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.data.cores import workers
-from raymarch.data.image_arrays import Images
-from raymarch.data.shrink import SHRINKING, shrink, shrink_mask
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
@@ -28,6 +26,8 @@ from raymarch.io.images.header import (
     unmapped,
 )
 from raymarch.io.images.profile import in_srgb
+from raymarch.views.image_arrays import Images
+from raymarch.views.resize import SHRINKING, shrink, shrink_mask
 
 MOST_LABELS = 32  # the highest number of an object in a mask that has 255 too
 LABELLED = 0.005  # of a mask's pixels that such numbers have

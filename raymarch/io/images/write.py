@@ -19,12 +19,12 @@ from PIL.PngImagePlugin import PngInfo
 from raymarch.arguments import arrays, checks
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.declared import checked
-from raymarch.data.display_values import eight_bit
 from raymarch.data.masked_picture import without
 from raymarch.errors import RaymarchError, one_line, short
 from raymarch.io.files.atomic import replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
 from raymarch.io.images.header import SUFFIXES
+from raymarch.views.display_values import eight_bit
 
 MARK = "Software", "raymarch"
 SEVERAL = "raymarch, one of several: "  # "Source" of pictures of a folder that belong together; then what tells a name

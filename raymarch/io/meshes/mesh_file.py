@@ -13,11 +13,11 @@ import numpy as np
 
 from raymarch.arguments import checks
 from raymarch.arguments.declared import checked
-from raymarch.data.display_values import eight_bit, linear_of_srgb
-from raymarch.data.mesh import MESH, Mesh
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.ours import require_ours
+from raymarch.views.display_values import eight_bit, linear_of_srgb
+from raymarch.volumes.mesh import MESH, Mesh
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import SIDE, Camera
 from raymarch.geometry.camera_path import COUNT, path_through
 from raymarch.geometry.pose import PLACE
-from raymarch.io.files.strict_json import parse_json, read_json
+from raymarch.io.files.strict import parse_json, read_json
 
 ANGLE = number(0, 180, above=True, below=True, unit="degree")
 SIZE = 512  # pixels a side, where a key does not say

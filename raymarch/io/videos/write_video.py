@@ -18,12 +18,12 @@ from PIL import Image
 from raymarch.arguments.arrays import Numbers, numeric
 from raymarch.arguments.checks import Check, Wrong, flag, number, path
 from raymarch.arguments.declared import checked
-from raymarch.data.display_values import eight_bit
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused, replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
 from raymarch.io.files.temporary import temporary_in
 from raymarch.io.videos.av_library import INSTALL, import_av
+from raymarch.views.display_values import eight_bit
 
 MARK = b"made by raymarch"
 HEAD = 1 << 20  # bytes from either end in which a file says who made it

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.source import Slices
 from raymarch.io.volumes.stored_values import Index
+from raymarch.volumes.selection import Selection
 
 COLOURS = (
     "rgb", "rgba", "hsv", "xyz", "color", "colour", "vector", "point", "normal", "complex", "channel", "list", "matrix",

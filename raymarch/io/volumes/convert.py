@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from raymarch.data.volume import AnyVolume
 from raymarch.io.files.ours import require_other
 from raymarch.io.volumes import xdmf
 from raymarch.io.volumes.hdf5_scalar_file import is_scalar
 from raymarch.io.volumes.volume_file import load, require_target, save
+from raymarch.volumes.volume import AnyVolume
 
 
 def convert_volume(

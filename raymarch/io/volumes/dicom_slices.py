@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named
 from raymarch.io.volumes.dicom_decoders import require_not_deflated
 from raymarch.io.volumes.dicom_frames import FRAMES, TO_NIFTI, WHEN, frames_of, place_of
 from raymarch.io.volumes.source import read_by, text_of
 from raymarch.io.volumes.stored_values import CURE
+from raymarch.volumes.selection import Selection
 
 TAGS: list[Any] = [
     "SOPClassUID", "SOPInstanceUID", "ImageType", "SeriesNumber",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import h5py
 
-from raymarch.io.volumes.hdf5_open import DAMAGE, KINDS, arrays_of_others
+from raymarch.io.files.hdf5 import DAMAGE, KINDS, arrays_of_others
 from raymarch.io.volumes.stored_values import unpacked
 
 HEAD = 4096  # bytes that are looked at

@@ -27,9 +27,6 @@ from raymarch.arguments.extensions import (
     require_one,
 )
 from raymarch.arguments.guess import did_you_mean
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import ALL, Selection
-from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
@@ -39,6 +36,9 @@ from raymarch.io.volumes.foreign import told_bare_dicom, told_foreign
 from raymarch.io.volumes.part import part_of, require_one_place
 from raymarch.io.volumes.scalar_summary import ScalarSummary, bytes_of
 from raymarch.io.volumes.summary import VolumeSummary
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import ALL, Selection
+from raymarch.volumes.volume import AnyVolume, Volume
 
 SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
 

@@ -8,11 +8,11 @@ from typing import Any
 import h5py
 import numpy as np
 
-from raymarch.data.bricks import BRICK, CUBE, Bricks, table_shape
-from raymarch.data.samples import CHANNELS, SHAPE
-from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.io.volumes.hdf5_open import CURE, LARGEST_CHUNK
+from raymarch.io.files.hdf5 import CURE, LARGEST_CHUNK
+from raymarch.volumes.bricks import BRICK, CUBE, Bricks, table_shape
+from raymarch.volumes.samples import CHANNELS, SHAPE
+from raymarch.volumes.volume import Volume
 
 VERSION = 4  # of the format, from which on a file may hold bricks
 AXES = {"density": "brick, x, y, z", "features": "brick, x, y, z, channel"}

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.strict_json import parse_json
-from raymarch.io.volumes.hdf5_open import CURE
+from raymarch.io.files.hdf5 import CURE
+from raymarch.io.files.strict import parse_json
 
 DEEPEST = 400
 LARGEST_PROVENANCE = 1 << 24  # bytes of its text: of 20,000 views whose cameras were refined 5 MB

@@ -10,15 +10,15 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
-from raymarch.io.volumes import hdf5_scalar as schema
-from raymarch.io.volumes.hdf5_open import CURE, opened
-from raymarch.io.volumes.hdf5_schema import digest_of
+from raymarch.io.files.hdf5 import CURE, opened
+from raymarch.io.volumes.hdf5 import scalar as schema
+from raymarch.io.volumes.hdf5.schema import digest_of
 from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.source import Source, volume_of
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import Selection
 
 
 def is_scalar(path: str | os.PathLike[str]) -> bool:

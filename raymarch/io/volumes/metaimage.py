@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.data.world_axes import world_from_world
 from raymarch.errors import RaymarchError
 from raymarch.io.files.strict_text import finites
@@ -32,6 +30,8 @@ from raymarch.io.volumes.stored_values import (
     require_size,
     values_of_files,
 )
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import Selection
 
 WORLD = "LPS"
 LONGEST_HEADER = 1 << 16  # bytes

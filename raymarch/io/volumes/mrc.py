@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.axis_units import short_unit, times
@@ -28,6 +26,8 @@ from raymarch.io.volumes.scalar_format import (
 )
 from raymarch.io.volumes.source import Slices, Source, decoded, encoded, text_of
 from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size, unpacked
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import Selection
 
 log = logging.getLogger("raymarch")
 TYPES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.data.world_axes import world_from_world
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
@@ -21,6 +19,8 @@ from raymarch.io.volumes.axis_units import short_unit
 from raymarch.io.volumes.scalar_format import scalar_format, sheared_by, tell_rounding, wanted
 from raymarch.io.volumes.source import Slices, Source, decoded, encoded
 from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size, unpacked
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import Selection
 
 log = logging.getLogger("raymarch")
 WORLD = "RAS"

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.axis_units import in_one_unit, short_unit
@@ -31,6 +29,8 @@ from raymarch.io.volumes.stored_values import (
     require_size,
     values_of_files,
 )
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import Selection
 
 LONGEST_HEADER = 1 << 20  # bytes
 MAGIC = b"NRRD000"

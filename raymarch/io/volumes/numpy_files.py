@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.scalar_volume import SIZES, ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.scalar_format import plain_values, scalar_format
 from raymarch.io.volumes.source import Slices, Source, text_of
 from raymarch.io.volumes.stored_values import CURE, MOST_RATIO, Index, require_size
+from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
+from raymarch.volumes.selection import Selection
 
 log = logging.getLogger("raymarch")
 LONGEST_HEADER = 10_000

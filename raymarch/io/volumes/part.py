@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import Selection
-from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import Selection
+from raymarch.volumes.volume import AnyVolume
 
 
 def part_of(volume: AnyVolume, selection: Selection, path: Path) -> AnyVolume:

@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.name_order import NUMBER, natural
-from raymarch.data.scalar_volume import SIZES, ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named, one_line
+from raymarch.io.files.folders import NUMBER, natural
 from raymarch.io.images.header import DEEP, MOST_PIXELS, has_alpha, open_image, unmapped
 from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_format import scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source, read_by
 from raymarch.io.volumes.tiff_pages import pages_of
 from raymarch.io.volumes.tiff_place import placed_by
+from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
+from raymarch.volumes.selection import Selection
 
 HEIGHT = re.compile(r"(?:^|[^a-z])(?:z|slice|plane)[^a-z0-9]*$")  # before a number in a name of small letters
 OTHER = re.compile(r"(?:^|[^a-z])(?:c|ch|channel|w|t|time|tp)[^a-z0-9]*$")

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import ALL, Selection
-from raymarch.data.volume import AnyVolume
 from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, figures, one_line
 from raymarch.io.files.atomic import refused
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.part import require_one_grid
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.source import Source, require_shape, volume_of
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import ALL, Selection
+from raymarch.volumes.volume import AnyVolume
 
 log = logging.getLogger("raymarch")
 ALIKE = 1e-4  # of the range of a fit's sigma: what single precision may round it by

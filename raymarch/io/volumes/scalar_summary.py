@@ -11,13 +11,13 @@ import numpy as np
 
 from raymarch.arguments.checks import number
 from raymarch.arguments.declared import checked, held, hold
-from raymarch.data.samples import MAPPING
-from raymarch.data.scalar_volume import AFFINE, SCALAR_VOLUME, WORD, ScalarVolume
 from raymarch.data.world_axes import WORLD_AXES, sides_of
 from raymarch.geometry.pose import corners_of
 from raymarch.html.card import ShownRecord
 from raymarch.io.volumes.source import Source, text_of
 from raymarch.io.volumes.summary import BYTES, SHAPE
+from raymarch.volumes.samples import MAPPING
+from raymarch.volumes.scalar_volume import AFFINE, SCALAR_VOLUME, WORD, ScalarVolume
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import LONGEST_TEXT, ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_file_budget
+from raymarch.volumes.scalar_volume import LONGEST_TEXT, ScalarVolume
+from raymarch.volumes.selection import Selection
 
 log = logging.getLogger("raymarch")
 

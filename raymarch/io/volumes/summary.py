@@ -11,10 +11,10 @@ import numpy as np
 from raymarch.arguments.arrays import array
 from raymarch.arguments.checks import Check, flag, optional, whole
 from raymarch.arguments.declared import checked, held, hold
-from raymarch.data.activation import ACTIVATION, Activation
-from raymarch.data.samples import BOXES, MAPPING, MAX_DEGREE
-from raymarch.data.volume import VOLUME, Volume
 from raymarch.html.card import ShownRecord
+from raymarch.volumes.activation import ACTIVATION, Activation
+from raymarch.volumes.samples import BOXES, MAPPING, MAX_DEGREE
+from raymarch.volumes.volume import VOLUME, Volume
 
 
 def _shape(value: Any) -> tuple[int, ...]:

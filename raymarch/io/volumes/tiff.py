@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.scalar_volume import SIZES, ScalarVolume
-from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.part import require_one_place
@@ -27,6 +25,8 @@ from raymarch.io.volumes.source import Slices, Source, read_by
 from raymarch.io.volumes.stored_values import CURE
 from raymarch.io.volumes.tiff_pages import Page, pages_of
 from raymarch.io.volumes.tiff_place import placed_by
+from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
+from raymarch.volumes.selection import Selection
 
 log = logging.getLogger("raymarch")
 MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")

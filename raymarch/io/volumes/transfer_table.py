@@ -8,11 +8,11 @@ from pathlib import Path
 
 from raymarch.arguments import checks
 from raymarch.arguments.declared import checked
-from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing
 from raymarch.io.files.ours import require_ours
-from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict import read_json
+from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 
 
 @checked(table=TRANSFER, path=checks.path, overwrite=checks.flag)

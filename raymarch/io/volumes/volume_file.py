@@ -12,11 +12,6 @@ from raymarch.arguments import checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.arguments.extensions import recognises
-from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
-from raymarch.data.samples import SPACING
-from raymarch.data.scalar_volume import ANY_VOLUME
-from raymarch.data.selection import CROP, NAN, PLACE, STRIDE, Selection
-from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_file
 from raymarch.io.volumes import format as formatting
@@ -29,6 +24,11 @@ from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.source import spacing_given
 from raymarch.io.volumes.summary import VolumeSummary
 from raymarch.io.volumes.xdmf import XDMF, require_regular, values_of_new, write_beside
+from raymarch.volumes.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
+from raymarch.volumes.samples import SPACING
+from raymarch.volumes.scalar_volume import ANY_VOLUME
+from raymarch.volumes.selection import CROP, NAN, PLACE, STRIDE, Selection
+from raymarch.volumes.volume import AnyVolume
 
 
 @checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)

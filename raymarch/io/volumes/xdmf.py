@@ -8,8 +8,6 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.data.selection import ALL, Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing
 from raymarch.io.files.strict_xml import read_xml
@@ -18,6 +16,8 @@ from raymarch.io.volumes.file_beside import file_beside
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.scalar_format import damage_told, require_upright
 from raymarch.io.volumes.scalar_summary import ScalarSummary
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import ALL, Selection
 
 SUFFIXES = (".xdmf", ".xmf")
 KINDS = {"i": "Int", "u": "UInt", "f": "Float"}

@@ -13,7 +13,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_file_budget
-from raymarch.io.files.strict_json import LARGEST_FILE
+from raymarch.io.files.strict import LARGEST_FILE
 from raymarch.io.volumes.packed_chunk import PACKINGS, unpacked_bytes
 from raymarch.io.volumes.stored_values import CURE, MOST_BEYOND
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import taichi as ti
 
-from raymarch.data.activation import MAX_EXPONENT
 from raymarch.kernels.numeric import at_least, at_most, exp, log1p_unit
+from raymarch.volumes.activation import MAX_EXPONENT
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import math
 
 import taichi as ti
 
-from raymarch.data.bricks import BRICK
+from raymarch.volumes.bricks import BRICK
 
 SHIFT = BRICK.bit_length() - 1
 SAMPLES = BRICK**3

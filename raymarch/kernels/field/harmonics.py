@@ -1,11 +1,11 @@
 """Real spherical harmonics up to degree 3 and their slopes, orthonormal on the sphere, in Cartesian form.
 
-Each is a constant of `data/harmonics.py` times a polynomial; a slope's factors are those of its derivative.
+Each is a constant of `volumes/harmonics.py` times a polynomial; a slope's factors are those of its derivative.
 """
 
 import taichi as ti
 
-from raymarch.data.harmonics import C1, C20, C21, C22, C30, C31, C32, C33, Y00
+from raymarch.volumes.harmonics import C1, C20, C21, C22, C30, C31, C32, C33, Y00
 
 
 @ti.func

@@ -2,9 +2,9 @@
 
 import taichi as ti
 
-from raymarch.data.bricks import BRICK
 from raymarch.kernels.field.bricks import SAMPLES, place_of_sample, sample_at
 from raymarch.kernels.field.transfer import is_read, resample
+from raymarch.volumes.bricks import BRICK
 
 
 @ti.kernel

@@ -6,8 +6,8 @@ that both sides are walked in the order of memory. The grid holds colour as the 
 
 import taichi as ti
 
-from raymarch.data.harmonics import Y00
 from raymarch.kernels.numeric import finite
+from raymarch.volumes.harmonics import Y00
 
 
 @ti.kernel

@@ -2,10 +2,10 @@
 
 import taichi as ti
 
-from raymarch.data.exposure import BRIGHT, DARK, MOMENTS, OPAQUE
 from raymarch.kernels.fit.losses import counts, truth
 from raymarch.kernels.rays.camera import corner_of
 from raymarch.kernels.rays.supersampling import pixel_seen
+from raymarch.views.exposure import BRIGHT, DARK, MOMENTS, OPAQUE
 
 NUMBERS_A_VIEW = 3 * MOMENTS  # of each moment those of the channels, side by side
 BEHIND = 6  # weight T (image - truth) and weight T^2 in each channel

@@ -7,11 +7,11 @@ Letters: i the knot below a value, beyond how far that is above it, shade (red, 
 
 import taichi as ti
 
-from raymarch.data.transfer_function import MOST_OPAQUE
 from raymarch.kernels.field import activation
 from raymarch.kernels.march.emission_absorption import adjoint, composite, tangent
 from raymarch.kernels.march.mode import Mode
 from raymarch.kernels.numeric import at_least, at_most, log_of_rest
+from raymarch.volumes.transfer_function import MOST_OPAQUE
 
 FARTHEST = 1e37  # above the first knot, which infinite values are too: before the knot that ends every table
 TRANSFER = Mode("transfer", composite, tangent, adjoint, power=1, classifies=True)

@@ -1,0 +1,209 @@
+"""Memory budget of a fit, told before anything is allocated, and what would fit where it is too much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.data.cores import workers
+from raymarch.data.smaller_views import most_halvings
+from raymarch.device import memory
+from raymarch.device.grid_layout import block_for
+from raymarch.device.memory import LIBRARIES, Memory, grid_bytes, numbers_a_ray, padded
+from raymarch.errors import RaymarchError
+from raymarch.fitting.settings.settings import FitSettings
+from raymarch.geometry.pose import affine_of_box, grid_of_box, require_nested
+from raymarch.io.volumes.volume_file import bytes_of_file
+from raymarch.views.resize import HALVING
+from raymarch.views.views import Views
+
+SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
+CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
+UNTOLD = 208  # samples a side, as long as no pictures have told how many
+SHARE = 0.9  # of the free memory that a fit may take
+
+
+def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
+    """Peak memory of a fit in `box` (2, 3) to images of this shape (view, height, width, channel), or as of
+    `images_of_views`.
+
+    Example:
+        >>> memory_of_fit(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4)).shape
+        (208, 208, 208)
+    """
+    _, shape = grid_of_boxes(box, settings)
+    one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
+    slots = slots_for(settings, one)
+    block = settings.block or block_for(shape, settings.sh_degree, slots)
+    parts = {
+        "libraries": LIBRARIES,
+        **images_of_fit(settings, images),
+        "grid": grid_bytes(padded(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
+        "rays": bytes_of_rays(settings),
+        "result": int(one * CHECKED) * width // 4,
+    }
+    return Memory(shape, settings.sh_degree, slots, parts)
+
+
+def keeps_colours(settings: FitSettings) -> bool:
+    """Whether a fit's march keeps its samples' colours for the adjoint: where they are more than one read each."""
+    return settings.sh_degree > 0 and settings.nested == 1
+
+
+def bytes_of_rays(settings: FitSettings) -> int:
+    """Bytes of the rays of a step.
+
+    Example:
+        >>> flat, bent = (bytes_of_rays(FitSettings(rays=8192, sh_degree=degree)) for degree in (0, 1))
+        >>> bent > flat
+        True
+    """
+    rays = settings.rays * settings.supersample**2
+    return rays * numbers_a_ray(keeps_colours(settings)) * (4 if runtime.single_precision() else 8)
+
+
+def bytes_of_result(samples: int, degree: int) -> int:
+    """Bytes of the host that the result of a fit takes at its peak: its arrays, checked, and its file, which is made in
+    memory.
+
+    Example:
+        >>> bytes_of_result(1000, 0) > bytes_of_file(1000, 0)
+        True
+    """
+    width = 4 if runtime.single_precision() else 8
+    return int(grid_bytes((samples,), degree, width=width) * CHECKED) + bytes_of_file(samples, degree) * width // 4
+
+
+def images_of_views(views: Views) -> tuple[int, int, int]:
+    """An image set as a budget has it: the pixels of all images, those of as many as are made smaller at once, and
+    channels; none is made smaller where `most_halvings` has it so.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> camera = Camera.look_at((0, -4, 0), width=64, height=32)
+        >>> images_of_views(Views([camera], np.zeros((1, 32, 64, 3), np.uint8)))
+        (2048, 2048, 3)
+    """
+    largest = max(width * height for width, height in views.sizes) if most_halvings(views) else 0
+    return views.pixels, _at_once(len(views), largest), 4 if views.has_alpha else 3
+
+
+def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:
+    """Bytes of an image set, as of `memory_of_fit`: read, on the device, and made smaller to be put there.
+
+    Example:
+        >>> images_of_fit(FitSettings(), (100, 10, 3))
+        {'images': 700, 'smaller images': 195}
+    """
+    pixels, at_once, channels = images if len(images) == 3 else _of_one_size(*images)
+    made = at_once * HALVING[channels] if runtime.on_cpu() else 0  # which takes memory of the machine
+    smaller = pixels * channels // 4 + made if settings.pyramid and len(settings.levels) > 1 else 0
+    return {"images": pixels * (channels + 4), "smaller images": smaller}
+
+
+def _of_one_size(count: int, height: int, width: int, channels: int) -> tuple[int, int, int]:
+    return count * height * width, _at_once(count, height * width), channels
+
+
+def _at_once(count: int, largest: int) -> int:
+    """Pixels of as many images as are made smaller at once, each as large as the largest."""
+    return min(workers(), count) * largest
+
+
+def slots_for(settings: FitSettings, one: int) -> int:
+    """Count of gradient buffers of a fit whose samples take `one` bytes in single precision."""
+    return settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
+
+
+def shape_of_level(settings: FitSettings, shape: tuple[int, int, int], level: int) -> tuple[int, int, int]:
+    """Samples (x, y, z) at a level of a fit of `shape` at the finest.
+
+    Example:
+        >>> shape_of_level(FitSettings(levels=((0, 0.5), (0.4, 1))), (65, 33, 3), 0)
+        (33, 17, 4)
+    """
+    scale = settings.levels[level][1]
+    whole = shape[0] // settings.nested, *shape[1:]
+    x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in whole)
+    return settings.nested * x, y, z
+
+
+def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
+    """Grid of a fit: the innermost box grown to whole voxels, and the samples of all boxes, one behind another in x."""
+    whole, (x, y, z) = grid_of_box(box, settings.resolution or UNTOLD, 2 if settings.ndc else None)
+    require_nested(affine_of_box(whole, (x, y, z)), (x, y, z), settings.nested)
+    return whole, (settings.nested * x, y, z)
+
+
+def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
+    """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free, on the device and, for
+    the result, on the host: it names the resolution up to which all fit."""
+    needed = memory_of_fit(settings, box, images)
+    excess, budget, whose = excess_of(settings, needed)  # asked once: what is free may be more a moment later
+    if excess <= 0 and _has_host_room(needed):
+        return needed
+    largest = 3  # too coarse for any grid
+    # One by one: a finer grid may take less than one with more slots, and what is named must hold for all below it.
+    while _fits(settings, memory_of_fit(replace(settings, resolution=largest + 1), box, images)):
+        largest += 1
+    if largest == 3 and excess > 0:
+        least = memory_of_fit(replace(settings, resolution=4), box, images)
+        raise RaymarchError(
+            f"the smallest fit of these images takes about {least.total:,} bytes, {least.parts['images']:,} of them for"
+            f" the images, but {int(budget):,} {whose}; {_cure(settings, least, budget)}"
+        )
+    cure = f"take a resolution of {largest} or less" if largest > 3 else "free some memory"
+    size = " x ".join(str(n) for n in needed.shape)
+    lack = f"takes about {needed.total:,} bytes but {int(budget):,} {whose}"
+    if excess <= 0:
+        lack = lack_on_host(math.prod(needed.shape), needed.sh_degree)
+    raise RaymarchError(f"a fit of {size} samples at SH degree {needed.sh_degree} {lack}; {cure}")
+
+
+def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
+    """What helps where not even the coarsest grid fits."""
+    more = "free some memory"
+    if settings.memory is not None and budget == settings.memory * 1e9:
+        more = f"raise memory to {math.ceil(least.total / 1e7) / 100:g} GB or more"
+    without = least.total - least.parts["images"] - least.parts["smaller images"]
+    return more + (", or take fewer or smaller images" if without < budget else "")
+
+
+def _fits(settings: FitSettings, needed: Memory) -> bool:
+    """Whether it is within the budget, and of no more numbers than Taichi can index."""
+    numbers = math.prod(padded(needed.shape)) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
+    return is_within(settings, needed) and numbers <= memory.MAX_CELLS
+
+
+def is_within(settings: FitSettings, needed: Memory) -> bool:
+    """Whether a fit in a dense grid is within the budget, and its result within the host's memory."""
+    return _has_host_room(needed) and excess_of(settings, needed)[0] <= 0
+
+
+def _has_host_room(needed: Memory) -> bool:
+    return bytes_of_result(math.prod(needed.shape), needed.sh_degree) <= host_room()
+
+
+def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -> tuple[float, float, str]:
+    """Bytes over the budget, the budget, and where it comes from; `taken` are there already, libraries and images if
+    not given."""
+    taken = needed.parts["libraries"] + needed.parts["images"] if taken is None else taken
+    free = SHARE * memory.available_bytes() + taken
+    if settings.memory is not None and settings.memory * 1e9 < free:
+        return needed.total - settings.memory * 1e9, settings.memory * 1e9, "is the budget"
+    return needed.total - free, free, "are free"
+
+
+def host_room() -> float:
+    """Bytes of the host's memory that a result may take; without end on a CPU, whose budget has its arrays already."""
+    return math.inf if runtime.on_cpu() else SHARE * memory.host_bytes()
+
+
+def lack_on_host(samples: int, degree: int) -> str:
+    """The host's memory for a result of so many samples, in words."""
+    taken = bytes_of_result(samples, degree)
+    return f"gives a result of about {taken:,} bytes but {int(host_room()):,} of the host's memory are free"

@@ -1,0 +1,270 @@
+"""Plan of a fit: where its grid lies, how fine it is, what it takes; made once, before the grid is allocated."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from raymarch.arguments.arrays import Numbers
+from raymarch.data.smaller_views import most_halvings
+from raymarch.device.brick_grid import BrickGrid
+from raymarch.device.grid import Grid
+from raymarch.device.grid_layout import cells_of
+from raymarch.device.image_store import ImageStore
+from raymarch.device.memory import Memory
+from raymarch.diagnosis.in_short import in_short
+from raymarch.errors import RaymarchError
+from raymarch.fitting.brick_budget import (
+    require_cells,
+    require_first_level,
+    room_for_bricks,
+    room_to_grow,
+    takes_bricks,
+)
+from raymarch.fitting.footprint import footprint_of, halvings
+from raymarch.fitting.forward_facing import frustum_for
+from raymarch.fitting.near_plane import near_plane, usual_distance
+from raymarch.fitting.plan.bounds import find_box, visual_hull
+from raymarch.fitting.plan.budget import grid_of_boxes, images_of_views, require_budget, shape_of_level
+from raymarch.fitting.plan.resolution import affordable, coarser, is_least, resolution_for
+from raymarch.fitting.proof import prove
+from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
+from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.through_table import activation_through
+from raymarch.geometry.ndc import corners_in_world, near_of
+from raymarch.geometry.pose import affine_of_box, voxel_of
+from raymarch.kernels.field.transfer import clear_moments
+from raymarch.views.contents import background_doubt, require_contents
+from raymarch.views.identity import ViewsDigest
+from raymarch.views.views import Views
+from raymarch.views.world_origin import box_near
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.bricks import BRICK
+
+log = logging.getLogger(__name__)
+
+COARSE = 48  # cells a side of the hull that is looked at before that of all cells
+SURE = 4  # times what the fastest sample could have moved: by then most that will be over the threshold are
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Plan of a fit: box, grid shape, levels and memory.
+
+    Attributes:
+        views, settings: with what was left open found: resolution, boxes, points of a scene.
+        box: lower and upper corner (2, 3) of the grid in the world, or in NDC.
+        memory: bytes by what takes them, with the grid's shape and its slots.
+        hull: (x, y, z) which occupancy cells may hold anything by the images' alpha; None for all.
+        ndc_from_world: projective (4, 4) of a fit in NDC, or None.
+        bricks: how many there is room for; 0 for a dense grid.
+    """
+
+    views: Views
+    settings: FitSettings
+    box: np.ndarray
+    memory: Memory
+    hull: np.ndarray | None
+    ndc_from_world: np.ndarray | None = None
+    bricks: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Samples (x, y, z) at the finest level."""
+        return self.memory.shape
+
+    @property
+    def box_shape(self) -> tuple[int, int, int]:
+        """Samples (x, y, z) of one box at the finest level."""
+        x, y, z = self.shape
+        return x // self.settings.nested, y, z
+
+    @property
+    def samples(self) -> int:
+        """Count of samples that there is room for at the finest level: those of its bricks, or all."""
+        return self.bricks * BRICK**3 or math.prod(self.shape)
+
+    @property
+    def slots(self) -> int:
+        """Count of gradient buffers."""
+        return self.memory.slots
+
+    @property
+    def bytes(self) -> int:
+        """Peak memory of the fit [byte]."""
+        return self.memory.total
+
+    @property
+    def activation(self) -> Activation:
+        """Activation by which raw 0 is the initial opacity over a finest voxel."""
+        s, voxel = self.settings, float((self.box[1] - self.box[0])[0]) / (self.box_shape[0] - 1)
+        if s.transfer is not None:
+            return activation_through(s.transfer, s.initial_alpha, voxel)
+        return Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour)
+
+    def least_sigma(self, steps: int) -> float | None:
+        """Occupancy threshold after so many steps: extinction [1/world unit] up to which a cell counts as empty; None,
+        for cells to stay as they are, while no sample of a start below it can have come over it yet."""
+        s, activation = self.settings, self.activation
+        voxel = float((self.box[1] - self.box[0])[0]) / (self.box_shape[0] - 1)
+        least = -math.log1p(-s.prune_alpha) / (voxel if s.transfer else activation.scale)
+        if activation.density_rule.signed:  # values seen through a table, of which more need not be more opaque
+            return least
+        return least if s.optimiser.farthest(activation, steps) > SURE * activation.raw(least) else None
+
+    @property
+    def reach(self) -> float:
+        """Half the longest edge of the innermost box, or the near plane's distance in NDC [world unit]."""
+        if self.ndc_from_world is not None:
+            return near_of(self.ndc_from_world)
+        return float((self.box[1] - self.box[0]).max()) / 2
+
+    @cached_property
+    def near(self) -> float:
+        """Distance from a camera at which rays of the fit begin [world unit]."""
+        return near_plane(self.views.cameras, self.box.mean(0), self.settings.near)
+
+    @property
+    def near_gradient(self) -> float:
+        """Distance from a camera up to which gradients are scaled [world unit]; 0 for none."""
+        return self.settings.near_gradient * usual_distance(self.views.cameras, self.box.mean(0))
+
+    @property
+    def lies(self) -> dict[str, Any]:
+        """Where volume and grid lie, besides their affine."""
+        return {"boxes": self.settings.nested, "ndc_from_world": self.ndc_from_world}
+
+    @property
+    def world_box(self) -> np.ndarray:
+        """Box (2, 3) in the world; of NDC, of what is within four times the near plane."""
+        if self.ndc_from_world is None:
+            return self.box
+        corners = corners_in_world(affine_of_box(self.box, (2, 2, 2)), (2, 2, 2), self.ndc_from_world)
+        return np.stack([corners.min(0), corners.max(0)])
+
+    @cached_property
+    def views_digest(self) -> ViewsDigest:
+        """Checksums of images, cameras and masks, made when they are first asked for."""
+        return ViewsDigest.of(self.views)
+
+    def shape_of(self, level: int) -> tuple[int, int, int]:
+        """Samples (x, y, z) at a level."""
+        return shape_of_level(self.settings, self.shape, level)
+
+    def affine_of(self, level: int) -> np.ndarray:
+        """Affine (4, 4) of the innermost box's samples at a level."""
+        x, y, z = self.shape_of(level)
+        return affine_of_box(self.box, (x // self.settings.nested, y, z))
+
+    def halvings_of(self, level: int) -> int:
+        """Count of times that the images of a level are halved: its voxels are some of their pixels wide all the same.
+
+        The last level sees the images as they are, and so do all in NDC, where a voxel is wider the farther it is.
+        """
+        if level == len(self.settings.levels) - 1 or self.ndc_from_world is not None:
+            return 0
+        voxel, pixel = voxel_of(self.affine_of(level)), footprint_of(self.views, self.box)
+        found = halvings(voxel, pixel, self.settings.pyramid)
+        return min(found, most_halvings(self.views))
+
+    def most_bricks(self, room: int) -> int:
+        """Count of bricks that memory has room for now that the fit has taken as much as `room` bricks need."""
+        return room_to_grow(self.settings, self.shape, images_of_views(self.views), room)
+
+    def make_grid(self) -> Grid:
+        """Grid with room for all levels; `start` makes it one to begin with."""
+        s = self.settings
+        how = {"slots": self.slots, "moments": True, **self.lies}
+        if self.bricks:
+            return BrickGrid(self.shape, s.sh_degree, bricks=self.bricks, **how)
+        return Grid(self.shape, s.sh_degree, block=s.block, **how)
+
+    def start(self, grid: Grid) -> None:
+        """Initial state of a grid: the first level, faint and grey everywhere."""
+        grid.set_activation(self.activation)
+        grid.set_level(self.shape_of(0), self.affine_of(0))
+        if self.hull is not None:
+            grid.allow(self.hull)
+        if isinstance(grid, BrickGrid):
+            grid.hold(np.ones(grid.cells, bool) if self.hull is None else self.hull)
+        clear_moments(grid.fields)
+        grid.fill(0.0, 0.0)
+
+
+def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
+    """Plan of a fit to views that lie in the store, in `box` (2, 3), or one that is found if None.
+
+    Raises RaymarchError where the views show nothing, the objective's slopes are wrong, no box is found or the
+    memory's budget is exceeded.
+    """
+    require_contents(views)
+    box = None if box is None else box_near(np.asarray(box, float), views.origin)
+    if not settings.learn_background and (doubt := background_doubt(views)):
+        log.warning("%s", doubt)
+    for finding in in_short(views):
+        log.warning("%s; %s", finding.message, finding.cure)
+    prove(settings.minimised)
+    if endless := settings.seeks_scene and box is None and not is_bounded(views):
+        views = with_points(views)
+    frustum = frustum_for(views, settings, box)
+    if frustum is not None:
+        settings, box = replace(settings, ndc=True, boxes=1, near=0.0, near_gradient=0.0), frustum.box
+    elif settings.boxes is None:
+        settings = replace(settings, **({"boxes": boxes_of_scene(views)} if endless else {"boxes": 1, "near": 0.0}))
+    settings = replace(settings, ndc=frustum is not None)
+    found = _innermost_box(views, settings, store) if box is None else np.asarray(box, float)
+    free, settings = settings.resolution is None, resolution_for(views, found, settings)
+    ndc = None if frustum is None else frustum.ndc_from_world
+    return _laid_out(views, settings, found, free, store, ndc)
+
+
+def _laid_out(
+    views: Views, settings: FitSettings, box: np.ndarray, free: bool, store: ImageStore, ndc: np.ndarray | None
+) -> Plan:
+    """Plan in a box that was found; `free` is a resolution that nobody asked for, and is made coarser where it does
+    not fit."""
+    images = images_of_views(views)
+    sparse = takes_bricks(settings, box, images)
+    settings = affordable(settings, box, images) if free and not sparse else settings
+    memory = None if sparse else require_budget(settings, box, images)
+    placed, shape = grid_of_boxes(box, settings)
+    hull = None
+    try:
+        if memory is None:
+            require_cells(settings, box, images)
+        bounded = views.shows_silhouettes and settings.hull and settings.nested == 1 and ndc is None
+        if memory is None and not free:  # a resolution that was asked for is refused before all its cells are looked at
+            require_first_level(settings, box, images, _least_share(store, placed) if bounded else 1.0)
+        hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
+        if hull is not None and not hull.any():
+            raise RaymarchError("the images are transparent wherever the box is; check box and poses")
+        bricks, memory = room_for_bricks(settings, shape, hull, images) if memory is None else (0, memory)
+    except RaymarchError:
+        if not (free and sparse) or is_least(settings) or (hull is not None and not hull.any()):
+            raise
+        return _laid_out(views, coarser(settings), box, free, store, ndc)
+    return Plan(views, settings, placed, memory, hull, ndc, bricks)
+
+
+def _least_share(store: ImageStore, box: np.ndarray) -> float:
+    """Share of the box that the visual hull fills at least: half of the coarse cells in it whose neighbours all are."""
+    inside = visual_hull(store, box, (COARSE,) * 3) >= 0
+    for _ in range(3):
+        inside[1:-1] &= inside[:-2] & inside[2:]
+        inside[[0, -1]] = False
+        inside = np.moveaxis(inside, 0, -1)
+    return float(inside.mean()) / 2
+
+
+def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:
+    """Box where none is given: of the scene's middle, of the set's own making, or of what the views show."""
+    if settings.nested > 1:
+        return box_of_scene(views)
+    if views.box is not None and not views.shows_silhouettes:
+        return views.box
+    return find_box(views, store)

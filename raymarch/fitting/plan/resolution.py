@@ -1,0 +1,90 @@
+"""Resolution of a fit: voxels as fine as the pictures show, and as its rays can settle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.data.cores import cores
+from raymarch.fitting.footprint import footprint_of, silhouette_of
+from raymarch.fitting.plan.budget import UNTOLD, is_within, memory_of_fit
+from raymarch.fitting.settings.settings import FitSettings
+from raymarch.views.views import Views
+
+log = logging.getLogger(__name__)
+
+PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it has the rays
+FINE, RAYS_FINE = 0.85, 2.0  # width that it goes on to, up to `DENSE`, where `_by_rays` has so many times the rays
+FINEST = 0.7  # width in pixels under which finer voxels show nothing more
+RAYS_A_SAMPLE = 130.0  # of each sample of the surface: fewer leave fine voxels to chance
+RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in bricks, whose steps take twice as long
+RAYS_A_SECOND, OF_GPU = 90_000.0, 4e6  # a core, about, and an H200; only says how fine a fit by seconds is
+LEAST, DENSE, MOST = 64, 400, 640
+LEAST_SURFACE = 1e-6  # of a speck, in squares of the longest side: what is less asks for no more
+
+
+def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitSettings:
+    """Settings with the resolution of a fit in `box` (2, 3), where they leave it to the pictures and the time given.
+
+    A resolution that was asked for stays; one far finer than the pictures is said. In NDC, whose voxels are wider the
+    farther they are, it is `UNTOLD`.
+    """
+    if settings.ndc:
+        return replace(settings, resolution=settings.resolution or UNTOLD)
+    longest, pixel = float((box[1] - box[0]).max()), footprint_of(views, box)
+    if settings.resolution is None:
+        wide, fine = longest / (PIXELS * pixel) + 1, longest / (FINE * pixel) + 1
+        found = _by_rays(views, box, settings)
+        if found > wide:
+            found = max(wide, min(found / np.sqrt(RAYS_FINE), fine, DENSE))
+        return replace(settings, resolution=int(np.clip(found, LEAST, MOST)))
+    pays = int(np.ceil(longest / (FINEST * pixel))) + 1
+    if settings.resolution > pays and settings.nested == 1:
+        log.warning(
+            "%d samples a side are finer than the pictures: a voxel is %.2g pixels wide; more than %d gain little",
+            settings.resolution, longest / (settings.resolution - 1) / pixel, pays,
+        )  # fmt: skip
+    return settings
+
+
+def affordable(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> FitSettings:
+    """Settings with a resolution, coarser by tenths until a dense grid is within the memory's budget, `LEAST` at least.
+
+    For one that nobody asked for: a person's own is refused where it does not fit.
+    """
+    while not is_least(settings) and not is_within(settings, memory_of_fit(settings, box, images)):
+        settings = coarser(settings)
+    return settings
+
+
+def is_least(settings: FitSettings) -> bool:
+    """Whether a resolution is as coarse as one gets that nobody asked for."""
+    return (settings.resolution or LEAST) <= LEAST
+
+
+def coarser(settings: FitSettings) -> FitSettings:
+    """Settings with a resolution coarser by a tenth, `LEAST` at least."""
+    return replace(settings, resolution=max(int(0.9 * (settings.resolution or LEAST)), LEAST))
+
+
+def _by_rays(views: Views, box: np.ndarray, settings: FitSettings) -> float:
+    """Samples along the longest side with `RAYS_A_SAMPLE` for each of the surface's, more beyond `DENSE`."""
+    steps = settings.steps * settings.rays if settings.steps else np.inf
+    rate = RAYS_A_SECOND * min(runtime.threads(), cores()) if runtime.on_cpu() else OF_GPU
+    seconds = settings.seconds * rate if settings.seconds else np.inf
+    found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / _surface(views, box))
+    return float(found if found <= DENSE else max(DENSE, found / np.sqrt(RAYS_BEYOND)))
+
+
+def _surface(views: Views, box: np.ndarray) -> float:
+    """Surface of what is in a box, in squares of its longest side: by the silhouettes, at most three of its faces.
+
+    What is thin has little of it, and its rays are as many: they settle finer voxels, which it needs.
+    """
+    longest = (box[1] - box[0]).max()
+    x, y, z = (box[1] - box[0]) / longest
+    return float(max(min(x * y + y * z + z * x, 4 * silhouette_of(views, box) / longest**2), LEAST_SURFACE))

@@ -1,0 +1,116 @@
+"""DICOM series, of scanners: a folder of slices, one file each, or one file of frames, sorted by where they lie.
+
+Array axes are (column, row, slice); the world is LPS in millimetres. Values are rescaled as the slices say.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raymarch.errors import RaymarchError, named
+from raymarch.io.volumes.dicom.writing import write_series
+from raymarch.io.volumes.dicom_decoders import require_decoder
+from raymarch.io.volumes.dicom_frames import TO_NIFTI
+from raymarch.io.volumes.dicom_slices import Slice, placed, slices_of
+from raymarch.io.volumes.part import require_one_place
+from raymarch.io.volumes.scalar_format import scalar_format, wanted
+from raymarch.io.volumes.source import Slices, Source
+from raymarch.io.volumes.stored_values import CURE
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import Selection
+
+MARK = b"DICM"
+HEAD = 512  # bytes in which a file says its class
+DIRECTORY = b"\x02\0\x02\0UI" + struct.pack("<H", 20) + b"1.2.840.10008.1.3.10"  # class of a media directory
+ENDS_EARLY = ("cannot reshape", "is less than the expected", "less than expected")  # words of pydicom
+LOOKED_AT = 64  # files of a folder
+
+
+def _is_dicom(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(128)
+        return file.read(4) == MARK
+
+
+def _is_slice(path: Path) -> bool:
+    """Whether a file may be a slice: DICOM, and not the index of a disk, whatever that is called."""
+    if not path.is_file() or path.name.startswith("._") or not _is_dicom(path):
+        return False
+    with path.open("rb") as file:
+        return DIRECTORY not in file.read(HEAD)
+
+
+def detect(path: Path) -> bool:
+    """Whether a file, or one of a folder's, is DICOM."""
+    if not path.is_dir():
+        return _is_dicom(path) and path.suffix.lower() not in (".tif", ".tiff")  # which its preamble may be the head of
+    files = (file for _, file in zip(range(LOOKED_AT), sorted(path.iterdir()), strict=False))
+    return any(_is_slice(file) for file in files)
+
+
+def source(path: Path, selection: Selection) -> Source:
+    """Source of a series; RaymarchError for missing slices, uneven spacing, colours and several series."""
+    with wanted("pydicom", "DICOM"):
+        import pydicom.pixels
+    require_one_place(Selection(level=selection.level), path)
+    files = [path] if path.is_file() else [file for file in sorted(path.iterdir()) if _is_slice(file)]
+    found, left = slices_of(path, files, selection)
+    if path.is_file() and found[0].frame is None:
+        raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
+    first = found[0]
+    affine = placed(found, path, left)
+    scales = {(one.slope, one.intercept) for one in found}
+    same = len(scales) == 1
+    dtype = first.dtype if same else np.dtype(np.float32)
+
+    def read(slices: Slices) -> np.ndarray:
+        x, y, z = slices
+        return np.stack([_pixels(pydicom, one, same, dtype)[y, x] for one in found[z]]).T
+
+    slope, intercept = scales.pop() if same else (1.0, 0.0)
+    real = list(dict.fromkeys(words for one in found for words in one.real))
+    remarks = {
+        f"maps its numbers to the real world ({named(real, 2)}), which is not applied; values are as RescaleSlope and"
+        " RescaleIntercept say": bool(real),
+        "slices have several slopes; their values are floats": not same,
+        "says no PixelSpacing; 1 mm is assumed along x and y": first.spacing_assumed,
+    }
+    unread = tuple(dict.fromkeys(words for one in found for words in one.unread))
+    shape = (first.columns, first.rows, len(found))
+    return Source(
+        shape, dtype, affine, read, False, slope, intercept, unit=first.unit, length_unit="mm", world="LPS",
+        name=first.name, remarks=(*left, *unread, *(said for said, holds in remarks.items() if holds)),
+    )  # fmt: skip
+
+
+def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray:
+    """Rows and columns of a slice, as stored or, where slopes differ, rescaled."""
+    require_decoder(one.path)
+    try:
+        pixels = pydicom.pixels.pixel_array(one.path, index=one.frame or 0)
+    except Exception as error:  # pydicom raises anything for what it cannot decode
+        said = " ".join(str(error).split())[:160]
+        if any(word in said for word in ENDS_EARLY):
+            raise RaymarchError(f"{one.path}: ends before its pixels do ({said}); copy it again") from error
+        raise RaymarchError(
+            f"{one.path}: cannot be decoded ({said}); convert the series with gdcmconv --raw"
+        ) from error
+    if pixels.dtype.kind not in "iuf" or (pixels.dtype.kind == "f") != one.is_float:
+        raise RaymarchError(f"{one.path}: holds {pixels.dtype} pixels, want whole numbers; {TO_NIFTI}")
+    if pixels.shape != (one.rows, one.columns):
+        raise RaymarchError(f"{one.path}: holds {pixels.shape} pixels, want {one.rows} x {one.columns}; {CURE}")
+    return pixels.astype(dtype, copy=False) if same else (pixels * one.slope + one.intercept).astype(dtype)
+
+
+def write(volume: ScalarVolume, path: Path) -> None:
+    """Series of secondary captures of a scalar volume: a file a slice, of 16 bits."""
+    with wanted("pydicom", "DICOM"):
+        import pydicom  # noqa: F401
+    write_series(volume, path)
+
+
+DICOM = scalar_format("DICOM", (".dicom",), detect, source, write, folder=True)

@@ -1,0 +1,180 @@
+"""HDF5 schema of a volume file: its datasets and attributes, their digest, and the checks of both."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+import h5py
+import numpy as np
+
+from raymarch.errors import RaymarchError
+from raymarch.io.files.hdf5 import CURE, attributes
+from raymarch.io.volumes import hdf5_bricks
+from raymarch.io.volumes.hdf5_provenance import require_short, text_of
+from raymarch.views.views import require_colour
+from raymarch.volumes.activation import COLOURS, DENSITIES, Activation
+from raymarch.volumes.samples import CHANNELS as CHANNELS_OF
+from raymarch.volumes.volume import Volume
+
+FORMAT = "raymarch-volume"
+SINCE = {
+    ("density", "boxes"): 2,
+    ("world_from_index", "ndc_from_world"): 3,
+}  # a dense volume with these has this version
+VERSION = hdf5_bricks.VERSION  # of a sparse volume; of a dense one with none of the above it is 1
+NAMES = ("density", "features", "world_from_index", "background", "provenance")
+MORE = {"table": VERSION}  # datasets that files of one version alone hold besides
+BASIS = "real spherical harmonics"
+CHANNELS = "3 k + c"
+FLOATS = ("<f4", "<f8")
+Notes = dict[tuple[str, str], np.ndarray]
+
+
+def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """Datasets of a volume, little-endian."""
+    bricks = volume.bricks
+    held = volume if bricks is None else bricks
+    samples = {"density": held.density, "features": held.features}
+    for name, array in samples.items():
+        if array.dtype.newbyteorder("<").str not in FLOATS:
+            raise RaymarchError(f"{path}: {name} is {array.dtype}, want float32 or float64; convert it with astype")
+        samples[name] = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return {
+        **({} if bricks is None else {"table": np.ascontiguousarray(bricks.table, "<i4")}),
+        **samples,
+        "world_from_index": np.array(volume.world_from_index, "<f8"),
+        "background": np.array(require_colour(volume.background), "<f8"),
+        "provenance": text_of(volume.provenance, path),
+    }
+
+
+def notes_of(volume: Volume) -> Notes:
+    """Attributes by owner and name; texts have a fixed length, for those of variable length bear no checksum."""
+    activation = volume.activation
+    own: dict[tuple[str, str], Any] = {("density", "boxes"): volume.boxes} if volume.boxes > 1 else {}
+    if volume.ndc_from_world is not None:
+        own = {("world_from_index", "ndc_from_world"): volume.ndc_from_world}
+    unit = "world unit" if volume.ndc_from_world is None else "unit of NDC"
+    values: dict[tuple[str, str], Any] = {
+        **own,
+        ("/", "format"): FORMAT,
+        ("/", "format_version"): max((SINCE[key] for key in own), default=1) if volume.bricks is None else VERSION,
+        ("density", "axes"): "x, y, z",
+        ("density", "activation"): activation.density_rule.name,
+        ("density", "shift"): float(activation.shift),
+        ("density", "scale"): float(activation.scale),
+        ("density", "unit"): f"sigma in 1/{unit} after the activation; scale in {unit}",
+        ("features", "axes"): "x, y, z, channel",
+        ("features", "activation"): activation.colour_rule.name,
+        ("features", "basis"): BASIS,
+        ("features", "degree"): volume.degree,
+        ("features", "channels"): CHANNELS,
+        ("world_from_index", "unit"): unit,
+        ("provenance", "encoding"): "JSON",
+        **hdf5_bricks.notes_of(volume),
+    }
+    dtypes = {int: "<i8", tuple: "<i8", float: "<f8", np.ndarray: "<f8"}
+    return {
+        key: np.array(value.encode()) if isinstance(value, str) else np.array(value, dtypes[type(value)])
+        for key, value in values.items()
+    }
+
+
+def digest_of(arrays: dict[str, np.ndarray], notes: Notes) -> bytes:
+    """SHA-256, in hexadecimal, of every dataset, then every attribute but itself, in the order of their names."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"dataset {name} {array.dtype.str} {list(array.shape)}\n".encode())
+        digest.update(array.tobytes() if array.ndim == 0 else array.data)
+    for (owner, name), value in sorted(notes.items()):
+        digest.update(f"attribute {owner} {name} {value.dtype.str} {list(value.shape)}\n".encode())
+        digest.update(value.tobytes())
+    return digest.hexdigest().encode()
+
+
+def names_in(file: h5py.File) -> list[str]:
+    """Datasets of a file that was opened."""
+    return [*(name for name in MORE if name in file), *NAMES]
+
+
+def _require_arrays(file: h5py.File, path: str | os.PathLike[str], floats: tuple[str, ...]) -> None:
+    """RaymarchError unless density and features have the types and shapes of dense arrays."""
+    density, features = file["density"], file["features"]
+    shape = density.shape
+    if len(shape) != 3 or min(shape) < 2 or density.dtype.str not in floats:
+        raise RaymarchError(
+            f"{path}: density is {density.dtype} {shape}, want float32 or float64 (x, y, z) of 2 or more; {CURE}"
+        )
+    last = features.shape[-1:]
+    if features.shape != shape + last or last[0] not in CHANNELS_OF or features.dtype.str not in floats:
+        raise RaymarchError(
+            f"{path}: features are {features.dtype} {features.shape}, want float32 or float64 {shape} and one of"
+            f" {CHANNELS_OF} channels; {CURE}"
+        )
+
+
+def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
+    """All attributes, once shapes, types and attributes are those of the format; else RaymarchError."""
+    (_require_arrays if "table" not in file else hdf5_bricks.require_shapes)(file, path, FLOATS)
+    names, channels = names_in(file), file["features"].shape[-1]
+    for name, want in (("world_from_index", (4, 4)), ("background", (3,))):
+        if file[name].shape != want or file[name].dtype.str != "<f8":
+            raise RaymarchError(f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {CURE}")
+    if file["provenance"].shape != () or file["provenance"].dtype.kind != "S":
+        raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {CURE}")
+    require_short(file["provenance"].dtype.itemsize)
+    notes = {(owner, name): value for owner in ("/", *names) for name, value in attributes(file[owner]).items()}
+    degree = round((channels / 3) ** 0.5) - 1
+    wanted: dict[tuple[str, str], object] = {
+        ("features", "basis"): BASIS.encode(),
+        ("features", "channels"): CHANNELS.encode(),
+        ("features", "degree"): degree,
+    }
+    needed = [*wanted, *[("density", name) for name in ("activation", "shift", "scale")]]
+    for owner, name in [*needed, ("features", "activation"), ("/", "digest")]:
+        if (owner, name) not in notes:
+            raise RaymarchError(f"{path}: {owner} lacks the attribute {name}; {CURE}")
+        value = notes[owner, name]
+        kind = "f" if name in ("shift", "scale") else "i" if name == "degree" else "S"
+        if value.dtype.kind != kind:
+            raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.dtype}, want another type; {CURE}")
+        expected = wanted.get((owner, name))
+        if value.shape != () or expected not in (None, value.tolist()):
+            words = "one value" if expected is None else repr(expected)
+            raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.tolist()!r}, want {words}; {CURE}")
+    version = int(notes["/", "format_version"])
+    for (owner, name), since in SINCE.items():
+        if version != VERSION and ((owner, name) in notes) != (version == since):
+            has = "has" if (owner, name) in notes else "lacks"
+            raise RaymarchError(f"{path}: {owner} {has} the attribute {name} in a file of version {version}; {CURE}")
+    if all(key in notes for key in SINCE):
+        raise RaymarchError(f"{path}: density has the attribute boxes beside ndc_from_world, want one of them; {CURE}")
+    return notes
+
+
+def boxes_of(notes: Notes, path: str | os.PathLike[str]) -> int:
+    """Count of nested boxes; RaymarchError for what is no count."""
+    found = notes.get(("density", "boxes"), np.array(1))
+    if found.shape != () or found.dtype.kind not in "iu":
+        raise RaymarchError(f"{path}: attribute boxes of density is {found.tolist()!r}, want a whole number; {CURE}")
+    return int(found)
+
+
+def ndc_of(notes: Notes) -> np.ndarray | None:
+    """The projective `ndc_from_world`, unchecked, or None."""
+    return notes.get(("world_from_index", "ndc_from_world"))
+
+
+def activation_of(notes: Notes, path: str | os.PathLike[str]) -> Activation:
+    """The activation; RaymarchError for a name that neither raymarch nor who reads the file knows."""
+    density, colour = (notes[owner, "activation"].tolist().decode() for owner in ("density", "features"))
+    shift, scale = (float(notes["density", name]) for name in ("shift", "scale"))
+    try:
+        return Activation(density, shift, scale, colour)
+    except RaymarchError as error:
+        if density in DENSITIES and colour in COLOURS:
+            raise
+        cure = "one of your own goes to rm.load(path, activations=[...])"
+        raise RaymarchError(f"{path}: {error}; {cure}") from error

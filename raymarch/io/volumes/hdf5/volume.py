@@ -1,0 +1,168 @@
+"""HDF5 format of volume files; docs/hdf5.md describes it."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from raymarch.errors import RaymarchError, one_line
+from raymarch.geometry.ndc import corners_in_world, require_ndc
+from raymarch.geometry.pose import corners_of, require_affine
+from raymarch.io.files.atomic import refused
+from raymarch.io.files.hdf5 import CURE, DAMAGE, LARGEST_CHUNK, declared_bytes, opened
+from raymarch.io.volumes import hdf5_bricks, hdf5_scalar_file
+from raymarch.io.volumes.format import Format
+from raymarch.io.volumes.hdf5 import scalar, schema
+from raymarch.io.volumes.hdf5_provenance import provenance_of
+from raymarch.io.volumes.part import part_of
+from raymarch.io.volumes.scalar_summary import ScalarSummary
+from raymarch.io.volumes.summary import VolumeSummary
+from raymarch.views.views import require_colour
+from raymarch.volumes.samples import BOXES
+from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.selection import ALL, Selection
+from raymarch.volumes.volume import AnyVolume, Volume
+
+
+def detect(path: str | os.PathLike[str]) -> bool:
+    """Detection: whether the file is HDF5 and says that it is a volume of raymarch's, of whatever version."""
+    try:
+        with h5py.File(path, "r") as file:
+            said = file.attrs.get("format")
+            said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+            return said in (schema.FORMAT, scalar.FORMAT)
+    except DAMAGE:
+        return False
+
+
+def write(volume: AnyVolume, path: str | os.PathLike[str]) -> None:
+    """HDF5 writer of a volume to `path`, which `rm.save` has moved to its place then.
+
+    Raises RaymarchError for a disk that refuses, a type other than float32 and float64, and provenance that is not
+    plain or longer than 16 MiB.
+    """
+    of: Any = scalar if isinstance(volume, ScalarVolume) else schema
+    arrays, notes = of.arrays_of(volume, path), of.notes_of(volume)
+    # HDF5 crashes the process if its own writes meet a full disk; so it writes to memory, and Python to the disk.
+    image = io.BytesIO()
+    try:
+        # From 1.10 on HDF5 guards its own structures by checksums too.
+        with h5py.File(image, "w", libver=("v110", "v110")) as file:
+            for name, array in arrays.items():
+                _write(file, name, array, in_bricks=volume.bricks is not None and name in hdf5_bricks.AXES)
+            for (owner, name), value in notes.items():
+                file[owner].attrs.create(name, value)
+            file.attrs.create("digest", np.array(schema.digest_of(arrays, notes)))
+    except (OSError, RuntimeError, MemoryError) as error:
+        raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); free some memory") from error
+    with refused(path):
+        Path(path).write_bytes(image.getbuffer())
+
+
+def read(path: str | os.PathLike[str], *, selection: Selection = ALL) -> AnyVolume:
+    """Volume of a file, checked against the digest that it carries, but for a part of a scalar volume.
+
+    Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
+    foreign file, or one that would read other files.
+    """
+    if hdf5_scalar_file.is_scalar(path):
+        return hdf5_scalar_file.read(path, selection)
+    return part_of(_read_volume(path), selection, Path(path))
+
+
+def _read_volume(path: str | os.PathLike[str]) -> Volume:
+    with _volume_file(path) as file:
+        notes = schema.checked_notes(file, path)
+        arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in schema.names_in(file)}
+        if notes.pop(("/", "digest")).tolist() != schema.digest_of(arrays, notes):
+            raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
+        place = (
+            arrays["world_from_index"],
+            schema.activation_of(notes, path),
+            require_colour(arrays["background"].tolist()),
+            provenance_of(arrays["provenance"], path),
+            schema.boxes_of(notes, path),
+            schema.ndc_of(notes),
+        )
+        if "table" in file:
+            return Volume.of_bricks(hdf5_bricks.bricks_of(arrays), hdf5_bricks.shape_of(notes, file, path), *place)
+        return Volume(arrays["density"], arrays["features"], *place)
+
+
+def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
+    """Summary of a volume file, read without its arrays; so their digest is not checked, `read` does that.
+
+    Raises RaymarchError as `read` does.
+    """
+    if hdf5_scalar_file.is_scalar(path):
+        return hdf5_scalar_file.describe(path)
+    with _volume_file(path) as file:
+        notes = schema.checked_notes(file, path)
+        sparse, samples = (
+            "table" in file,
+            [file[name] for name in ("density", "features", *schema.MORE) if name in file],
+        )
+        affine = require_affine(file["world_from_index"][()])
+        require_colour(file["background"][()].tolist())
+        boxes = BOXES("boxes", schema.boxes_of(notes, path))
+        shape = hdf5_bricks.shape_of(notes, file, path) if sparse else samples[0].shape
+        (x, y, z), ndc = shape, schema.ndc_of(notes)
+        if ndc is not None:
+            ndc = require_ndc(ndc, corners_of(affine, shape))
+        corners = corners_in_world(affine, (x // boxes, y, z), ndc)
+        return VolumeSummary(
+            shape,
+            int(notes["features", "degree"]),
+            np.stack([corners.min(0), corners.max(0)]),
+            schema.activation_of(notes, path),
+            Path(path).stat().st_size,
+            sum(map(declared_bytes, samples)),
+            provenance_of(np.asarray(file["provenance"][()]), path),
+            boxes,
+            ndc is not None,
+            len(samples[0]) if sparse else None,
+        )
+
+
+@contextmanager
+def _volume_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
+    """The opened file; what a value of the package refuses about its content gets the file's name."""
+    with opened(path, schema.FORMAT, schema.VERSION, schema.NAMES, more=schema.MORE) as file:
+        try:
+            yield file
+        except RaymarchError as error:
+            text = str(error)
+            raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {CURE}") from error
+
+
+def _write(file: h5py.File, name: str, array: np.ndarray, *, in_bricks: bool) -> None:
+    chunk = hdf5_bricks.chunk_of(array) if in_bricks else _chunk_of(array)
+    if chunk is None:
+        file.create_dataset(name, data=array)
+        return
+    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if array.ndim >= 3 else {}
+    file.create_dataset(name, data=array, chunks=chunk, fletcher32=True, **packed)
+
+
+def _chunk_of(array: np.ndarray) -> tuple[int, ...] | None:
+    if array.ndim == 0:
+        return None
+    edge = 16
+    while (chunk := _chunk(array.shape, edge)) and math.prod(chunk) * array.itemsize > LARGEST_CHUNK:
+        edge //= 2
+    return chunk
+
+
+def _chunk(shape: tuple[int, ...], edge: int) -> tuple[int, ...]:
+    return tuple(min(edge, n) for n in shape[:3]) + shape[3:]
+
+
+HDF5 = Format("HDF5", (".h5", ".hdf5"), detect, read, write, describe)

@@ -1,0 +1,384 @@
+"""OME-Zarr, chunked image pyramids of microscopy: a folder (.zarr, .ome.zarr) of versions 0.1 to 0.5, or an array of
+Zarr by itself.
+
+Axes are by their names, mostly (t, c, z, y, x); scale and translation are those of the level. Written is version 0.4.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raymarch.data.cores import workers
+from raymarch.errors import RaymarchError, named
+from raymarch.io.files.limits import memory_budget
+from raymarch.io.files.strict import read_json
+from raymarch.io.volumes.axes import chosen
+from raymarch.io.volumes.axis_units import WORDS, in_one_unit, short_unit
+from raymarch.io.volumes.pyramid_levels import halved
+from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
+from raymarch.io.volumes.source import Slices, Source, read_by
+from raymarch.io.volumes.stored_values import CURE
+from raymarch.io.volumes.zarr_chunks import BY_ZARR, Chunks, chunks_of, codec_of, measured_store
+from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
+from raymarch.volumes.selection import Selection
+
+log = logging.getLogger("raymarch")
+NAMES = (".zattrs", "zarr.json")
+NODES = (".zgroup", ".zarray", *NAMES)  # one of which any folder of Zarr has
+CHUNK = 64  # samples a side
+SMALLEST = 64  # samples of the longest side of the last level
+NUMBERS_TO_NUMBERS = """adler32 astype bitround blosc bytes bz2 cast_value crc32 crc32c delta fixedscaleoffset
+    fletcher32 gzip jenkins_lookup3 lz4 lzma packbits pcodec quantize scale_offset sharding_indexed shuffle transpose
+    zfpy zlib zstd"""
+CODECS = frozenset(NUMBERS_TO_NUMBERS.split())  # others, such as pickle, may run what a file says
+MOST_IMAGES = 64  # that are looked for
+PATH = "0"  # in which bioformats2raw puts its first image
+USUAL = "tczyx"  # axes of versions 0.1 and 0.2, which name none
+TAKEN = ("scale", "translation", "identity")  # transformations that are read
+
+
+def _attributes(folder: Path) -> dict[str, Any]:
+    """Attributes of a group of either version."""
+    for name in NAMES:
+        file = folder / name
+        if file.is_file() and not file.is_symlink():
+            found = read_json(file)
+            found = found.get("attributes", {}) if name == "zarr.json" and isinstance(found, dict) else found
+            if isinstance(found, dict):
+                ome = found.get("ome", found)
+                return ome if isinstance(ome, dict) else {}
+    return {}
+
+
+def _image(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Group with an image, and its description; that of bioformats2raw is one level below."""
+    for one in (folder, folder / PATH):
+        several = _attributes(one).get("multiscales") if one.is_dir() else None
+        if isinstance(several, list) and several and isinstance(several[0], dict):
+            return one, several[0]
+    return None
+
+
+def detect(path: Path) -> bool:
+    """Whether a folder is a group or an array of Zarr."""
+    return path.is_dir() and any((path / name).is_file() for name in NODES)
+
+
+def _is_array(folder: Path) -> bool:
+    """Whether a folder is an array of Zarr by itself, as dask and zarr.save write them."""
+    if (folder / ".zarray").is_file():
+        return True
+    text = folder / "zarr.json"
+    found = read_json(text) if text.is_file() and not text.is_symlink() else {}
+    return isinstance(found, dict) and found.get("node_type") == "array"
+
+
+def _no_image(path: Path) -> str:
+    """What a Zarr without an image is, and what to name in its place."""
+    told = _attributes(path)
+    plate, well = told.get("plate"), told.get("well")
+    if isinstance(plate, dict) and isinstance(plate.get("wells"), list):
+        wells = [str(one.get("path", "")) for one in plate["wells"] if isinstance(one, dict)]
+        fields = _fields(path / wells[0]) if wells else []
+        rest = f", one of {len(wells)} wells" if len(wells) > 1 else ""
+        field = path / (wells[0] if wells else "A/1") / (fields or ["0"])[0]
+        return f"is a plate of wells; name a field of it, {field}{rest}"
+    if isinstance(well, dict):
+        fields = _fields(path)
+        return f"is a well of {len(fields)} fields; name one, {path / (fields or ['0'])[0]}"
+    below = (one for _, one in zip(range(MOST_IMAGES), sorted(path.iterdir()), strict=False) if one.is_dir())
+    inside = [one.name for one in below if _is_array(one) or _image(one) is not None]
+    if inside:
+        return f"is a Zarr group without multiscales, with {named(inside, 4)} in it; name one, {path / inside[0]}"
+    return (
+        "has no multiscales in its attributes, want an OME-Zarr image or an array of Zarr; name the folder of one, with"
+        " .zattrs, .zarray or zarr.json in it"
+    )
+
+
+def _fields(well: Path) -> list[str]:
+    """Paths of a well's fields of view, those that are there first."""
+    told = _attributes(well).get("well")
+    images = told.get("images") if isinstance(told, dict) else None
+    names = [str(one.get("path", "")) for one in images or () if isinstance(one, dict)]
+    there = [one.name for one in sorted(well.iterdir()) if one.is_dir()] if well.is_dir() else []
+    return [name for name in names if name in there] or there or names
+
+
+def source(path: Path, selection: Selection) -> Source:
+    """Source of an OME-Zarr: the level that is asked for, else the finest within the budget of one file.
+
+    An array of Zarr by itself is an image of one level that says no place.
+    """
+    with wanted("zarr", "OME-Zarr"):
+        import zarr
+    found = _image(path)
+    plain = found is None and _is_array(path)
+    if found is None and not plain:
+        raise RaymarchError(f"{path}: {_no_image(path)}")
+    folder, image = (path.resolve().parent, {"datasets": [{"path": path.resolve().name}]}) if found is None else found
+    levels = image.get("datasets")
+    if not isinstance(levels, list) or not 1 <= len(levels) <= 64 or not all(map(_names_a_path, levels)):
+        raise RaymarchError(f"{path}: has no list of 1 to 64 levels in its datasets, want a path each; {CURE}")
+    chunks: dict[str, Chunks] = {}
+    store = measured_store(folder, chunks)
+    with read_by("zarr", path):
+        if plain:
+            arrays = [zarr.open_array(store, path=path.resolve().name, mode="r")]
+        else:
+            group = zarr.open_group(store, mode="r")
+            arrays = [_array(path, group, one["path"]) for one in levels]
+    axes, remarks = _axes(path, image, arrays[0], plain)
+    arrays = [_level(path, array, one["path"], len(axes)) for array, one in zip(arrays, levels, strict=True)]
+    chunks.update((array.path, chunks_of(array, f"{path}: level {array.path} has")) for array in arrays)
+    level, choice = _choose(path, arrays, axes, selection)
+    array, spatial = arrays[level], [axes.index(axis) for axis in "xyz"]
+    rest = Selection(channel=selection.channel, time=selection.time)
+    kinds = ["time" if axis == "t" else "channel" if axis == "c" else axis for axis in axes]
+    index, more = chosen(path, array.shape, sorted(spatial), rest, names=kinds)
+    order = sorted(range(3), key=lambda axis: spatial[axis])  # which of x, y, z each axis of space is
+
+    def vector(name: str) -> np.ndarray:
+        if plain:
+            raise RaymarchError(f"{path}: is an array by itself; {CURE}")
+        with read_by("zarr", path):
+            one = _array(path, group, name.strip("/"))
+            chunks[one.path] = chunks_of(one, f"{path}: {name} has")
+            return np.asarray(one[...], float)
+
+    scale, shift, doubts = _place(path, image, levels[level], len(axes), vector, plain)
+    factors, unit, mixed = in_one_unit(_units(image.get("axes"), axes))
+    affine = np.diag([*(scale[axis] * factor for axis, factor in zip(spatial, factors, strict=True)), 1.0])
+    affine[:3, 3] = [shift[axis] * factor for axis, factor in zip(spatial, factors, strict=True)]
+    dtype, name = np.dtype(array.dtype), image.get("name")
+
+    def read(slices: Slices) -> np.ndarray:
+        with read_by("zarr", path):
+            stored = np.asarray(array[index(tuple(slices[axis] for axis in order))])
+        return np.moveaxis(stored.view(np.uint8) if dtype.kind == "b" else stored, range(3), order)
+
+    x, y, z = (int(array.shape[axis]) for axis in spatial)
+    return Source(
+        (x, y, z), np.dtype(np.uint8) if dtype.kind == "b" else dtype, affine, read, at_once=False, length_unit=unit,
+        name=name if isinstance(name, str) else "",
+        remarks=(*remarks, *choice, *more, *doubts, *mixed, *_others(path, folder, plain)),
+    )  # fmt: skip
+
+
+def _names_a_path(level: Any) -> bool:
+    return isinstance(level, dict) and isinstance(level.get("path"), str)
+
+
+def _array(path: Path, group: Any, name: str) -> Any:
+    """Array of a group; RaymarchError for none of that name."""
+    try:
+        found = group[name]
+    except KeyError:
+        raise RaymarchError(f"{path}: has no level {name[:60]!r}, which its attributes name; copy all of it") from None
+    if not hasattr(found, "dtype"):
+        raise RaymarchError(f"{path}: level {name[:60]!r} is no array; {CURE}")
+    return found
+
+
+def _axes(path: Path, image: dict[str, Any], array: Any, plain: bool) -> tuple[list[str], tuple[str, ...]]:
+    """Names of an image's axes, x, y and z among them, and what was assumed."""
+    count = len(array.shape)
+    told = image.get("axes")
+    remarks: tuple[str, ...] = ()
+    if plain:
+        said = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
+        told = said if isinstance(said, (list, tuple)) and len(said) == count and all(said) else None
+        if told is None and count == 3:
+            remarks = ("names no axes, z, y, x are assumed; says no spacing, 1 is assumed",)
+        elif told is None:
+            remarks = (f"names no axes, the last of {', '.join(USUAL)} are assumed; says no spacing, 1 is assumed",)
+        else:
+            beside = [str(one) for one in told if _is_array(path.parent / str(one))]  # as xarray stores coordinates
+            where = f"has coordinates beside it, {named(beside)}, which are not read" if beside else "says no spacing"
+            remarks = (f"{where}; 1 is assumed" + (" as the spacing (rm.load takes spacing=)" if beside else ""),)
+    if told is None:
+        told = list(USUAL[-count:])
+    names = [str(one.get("name", "") if isinstance(one, dict) else one).lower() for one in told] if told else []
+    if names and sorted(set(names) & set("xyz")) != ["x", "y", "z"]:
+        spatial = [
+            k for k, one in enumerate(told) if not isinstance(one, dict) or str(one.get("type", "space")) == "space"
+        ]
+        if len(names) == count and len(spatial) >= 3 and not set(names) & set("xyz"):
+            for k, axis in zip(spatial[-3:], "zyx", strict=True):
+                names[k] = axis
+            words = [str(one.get("name", "") if isinstance(one, dict) else one) for one in told]
+            remarks += (f"has axes {named(words)}, none called x, y or z; the last three of space are z, y, x",)
+    if sorted(set(names) & set("xyz")) != ["x", "y", "z"] or len(names) > 5:
+        flat = "y" in names and "x" in names and "z" not in names
+        cure = "is one picture, want a stack; choose an image with z" if flat else "want x, y, z among them"
+        raise RaymarchError(f"{path}: has axes {names[:6]}, {cure}" + ("" if flat else f"; {BY_ZARR}"))
+    return names, remarks
+
+
+def _others(path: Path, folder: Path, plain: bool) -> tuple[str, ...]:
+    """Remark on images beside the one that is taken."""
+    if plain:
+        return ()
+    beside = [path / str(k) for k in range(1, MOST_IMAGES)] if folder != path else []
+    there = [one.name for one in beside if one.is_dir() and _image(one) is not None]
+    if there:
+        return (f"has images {named([PATH, *there], 4)}; {PATH} is taken, others are {path.name}/{there[0]} and on",)
+    count = len(_attributes(folder)["multiscales"])
+    return (f"has {count} images in one group; the first is taken",) if count > 1 else ()
+
+
+def _units(told: Any, axes: Sequence[str]) -> list[str]:
+    """Units of x, y and z, as the file's axes say them."""
+    found = {}
+    for axis, one in zip(axes, told or (), strict=False):
+        found[axis] = str(one.get("unit") or "") if isinstance(one, dict) else ""
+    return [found.get(axis, "") for axis in "xyz"]
+
+
+def _codecs(told: Any) -> Iterator[str]:
+    """Names of the codecs of an array by its metadata, those within shards too."""
+    for one in told if isinstance(told, (list, tuple)) else [told] if told else []:
+        name, inner = codec_of(one)
+        yield name
+        yield from _codecs(inner.get("codecs"))
+        yield from _codecs(inner.get("index_codecs"))
+
+
+def _level(path: Path, array: Any, name: str, count: int) -> Any:
+    """Array of a level, once its codecs, type and axes are such as may be read."""
+    told = array.metadata.to_dict()
+    if bad := sorted({c for key in ("codecs", "filters", "compressor") for c in _codecs(told.get(key))} - CODECS):
+        raise RaymarchError(f"{path}: level {name} has the codec {bad[0][:40]}, want one of numbers; {BY_ZARR}")
+    with read_by("zarr", path):
+        dtype = np.dtype(array.dtype)
+    numeric = dtype.kind == "b" or dtype.itemsize in SIZES.get(dtype.kind, ())
+    if len(array.shape) != count or not numeric or min(array.shape) < 1:
+        part = ".real" if dtype.kind == "c" else ""
+        cure = BY_ZARR.replace("[...]", f"[...]{part}")
+        raise RaymarchError(
+            f"{path}: level {name} holds {dtype} {array.shape}, want numbers along {count} axes; {cure}"
+        )
+    return array
+
+
+def _choose(path: Path, arrays: Sequence[Any], axes: list[str], selection: Selection) -> tuple[int, tuple[str, ...]]:
+    """Number of the level that is read, and what is said of the choice."""
+    if selection.level is not None:
+        if selection.level >= len(arrays):
+            raise RaymarchError(f"{path}: level is {selection.level}, but it has {len(arrays)}; choose one from 0")
+        return selection.level, ()
+    if not selection.is_all:
+        return 0, ()
+    spatial = [axes.index(axis) for axis in "xyz"]
+    sizes = [math.prod(array.shape[axis] for axis in spatial) * np.dtype(array.dtype).itemsize for array in arrays]
+    level = next((i for i, size in enumerate(sizes) if size <= memory_budget()), len(arrays) - 1)
+    if level == 0:
+        return 0, ()
+    shape = " x ".join(str(arrays[level].shape[axis]) for axis in spatial)
+    return level, (f"level {level} of {len(arrays)} is read, {shape}; finer ones are over the budget of one file",)
+
+
+def _place(
+    path: Path, image: dict, level: dict, count: int, vector: Callable[[str], np.ndarray], plain: bool
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Scale and translation of a level along its axes, and remarks; those of the whole image come after.
+
+    Numbers may be in the file of an array, by its path, which `vector` reads.
+    """
+    scale, shift, remarks = np.ones(count), np.zeros(count), []
+    told = [one.get("coordinateTransformations") or [] for one in (level, image)]
+    if not all(isinstance(several, list) for several in told):
+        raise RaymarchError(f"{path}: has coordinateTransformations that are no list; {CURE}")
+    for one in [*told[0], *told[1]]:
+        kind = one.get("type") if isinstance(one, dict) else None
+        if isinstance(one, dict) and isinstance(kind, str) and kind not in TAKEN:
+            remarks.append(f"has a transformation of type {kind[:40]}, which is not read; spacing= gives another place")
+            continue
+        numbers = np.zeros(count)
+        if kind in ("scale", "translation"):
+            given = one.get(kind)
+            if given is None and isinstance(one.get("path"), str):
+                given = vector(one["path"])
+            try:
+                numbers = np.asarray(given, float)
+            except (TypeError, ValueError):
+                numbers = np.zeros(0)
+        if kind not in TAKEN or numbers.shape != (count,) or not np.isfinite(numbers).all():
+            raise RaymarchError(f"{path}: has a transformation {str(one)[:80]}, want {count} numbers; {CURE}")
+        if kind == "scale":
+            scale, shift = scale * numbers, shift * numbers
+        elif kind == "translation":
+            shift = shift + numbers
+    if not scale.all():
+        scale = np.where(scale == 0, 1.0, scale)
+        remarks.append("has a scale of 0; 1 is assumed there")
+    if not any(told) and not plain:
+        remarks.append("says no scale; 1 is assumed")
+    return scale, shift, tuple(remarks)
+
+
+def write(volume: ScalarVolume, path: Path) -> None:
+    """OME-Zarr 0.4 of a scalar volume that is upright in the world, with a pyramid of means of eight."""
+    with wanted("zarr", "OME-Zarr"):
+        import zarr
+
+    require_upright(volume, path, "OME-Zarr")
+    values = np.ascontiguousarray(plain_values(volume).T)
+    unit = WORDS.get(short_unit(volume.length_unit), volume.length_unit)
+    group = zarr.open_group(str(path), mode="w", zarr_format=2)
+    levels: list[dict[str, Any]] = []
+    factor = 1
+    while True:
+        name = str(len(levels))
+        chunks = tuple(min(CHUNK, n) for n in values.shape)
+        array = group.create_array(
+            name,
+            shape=values.shape,
+            dtype=values.dtype,
+            chunks=chunks,
+            chunk_key_encoding={"name": "v2", "separator": "/"},
+        )
+        _fill(array, values)
+        scale = volume.spacing[::-1] * factor
+        shift = volume.origin[::-1] + volume.spacing[::-1] * (factor - 1) / 2
+        placed = [{"type": "scale", "scale": scale.tolist()}, {"type": "translation", "translation": shift.tolist()}]
+        levels.append({"path": name, "coordinateTransformations": placed})
+        if max(values.shape) <= SMALLEST or min(values.shape) < 4:
+            break
+        values, factor = halved(values), 2 * factor
+    axes = [{"name": axis, "type": "space", **({"unit": unit} if unit else {})} for axis in "zyx"]
+    images: Any = [{"version": "0.4", "name": volume.name, "axes": axes, "datasets": levels}]
+    group.attrs["multiscales"] = images
+
+
+def _fill(array: Any, values: np.ndarray) -> None:
+    """Write of an array, a chunk a thread and a call.
+
+    Asked for all at once, zarr goes on with the other chunks after one has failed, behind the back of who removes the
+    folder, and says so for each at the end of the process.
+    """
+    starts = product(*(range(0, n, step) for n, step in zip(array.shape, array.chunks, strict=True)))
+
+    def write_chunk(start: tuple[int, ...]) -> None:
+        index = tuple(slice(a, a + step) for a, step in zip(start, array.chunks, strict=True))
+        array[index] = values[index]
+
+    with ThreadPoolExecutor(workers()) as pool:
+        written = [pool.submit(write_chunk, start) for start in starts]
+        try:
+            for one in written:
+                one.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+OME_ZARR = scalar_format("OME-Zarr", (".ome.zarr", ".zarr"), detect, source, write, folder=True)

@@ -1,0 +1,187 @@
+"""March settings: how rays are sampled and what their samples add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+import taichi as ti
+
+from raymarch.arguments.arrays import mended
+from raymarch.arguments.checks import Wrong, flag, instance_of, number, one_of, optional, whole
+from raymarch.arguments.declared import held, hold, renamed
+from raymarch.arguments.guess import guesses
+from raymarch.data.default_table import default_table, has_values_alone
+from raymarch.data.supersample import MOST_SUPERSAMPLE, SUPERSAMPLE
+from raymarch.device.grid import Grid
+from raymarch.device.memory import BATCH
+from raymarch.errors import RaymarchError
+from raymarch.geometry.clip import CLIP, Clip
+from raymarch.kernels.march.call import MarchCall
+from raymarch.kernels.march.lit_transfer_geometry import LIT
+from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
+from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.preintegrated_geometry import PREINTEGRATED
+from raymarch.kernels.march.variant import Variant
+from raymarch.rendering.matcap import UNSEEN
+from raymarch.rendering.mode_check import require_mode
+from raymarch.rendering.shading import SHADING, Shading
+from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
+from raymarch.volumes.volume import Volume
+
+NAMED_MODE = one_of(*MODES)
+
+
+def _mode(value: object) -> str | AnyMode:
+    """A mode's name, or a record of the user's own."""
+    return value if isinstance(value, (Mode, RayMode)) else NAMED_MODE.read(value)
+
+
+MODE = replace(NAMED_MODE, read=_mode)
+
+
+@renamed(stop="min_transmittance", least="min_weight")
+@dataclass(frozen=True)
+class March:
+    """March settings: step length, early ray termination, compositing mode, jitter.
+
+    Attributes:
+        step: length of a step in voxels.
+        min_transmittance: early ray termination: a ray ends where less than that of the light passes; what it hides is
+            at most that much of the image.
+        min_weight: weight below which a sample's colour is taken as black: a ray loses at most this times its samples.
+        batch: rays a launch; no effect on the image.
+        mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes),
+            "x-ray" (the integral of sigma in each colour, without colour, background or early stop) or "transfer"
+            (emission and absorption by the transfer function of a sample's value); or what is shown of a whole ray:
+            "maximum", "minimum", "average", "isosurface", "x-ray-exact" (an X-ray without steps). Or an `rm.Mode`.
+        jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
+        step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
+        seed: of the jitter, which is a function of seed and pixel alone.
+        iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
+        shading: how a surface is lit, `rm.Shading()` if None; in mode "transfer" how samples are, by the slope of their
+            value, and not at all if None.
+        transfer: the `rm.TransferFunction` of mode "transfer".
+        preintegrated: whether mode "transfer" integrates the table between the knots that a ray meets, so that none is
+            missed and there is no step; it takes 2 to 6 times as long.
+        clip: `rm.Clip`, the part of the world that rays see; all if None.
+        supersample: rays along each edge of a pixel, whose colour and opacity are the mean of so many squared, over its
+            area; depth and normals are those of its centre. None for as many as the volume was fitted with, else 1.
+            Rays that are given, and those of gradients, are single ones.
+    """
+
+    step: float = held(number(1e-3, 1e6), 0.5)
+    min_transmittance: float = held(number(0, 1, below=True), 1e-4)
+    min_weight: float = held(number(0, 1, below=True), 1e-6)
+    batch: int = held(whole(1, 1 << 26), BATCH)
+    mode: str | AnyMode = held(MODE, next(iter(MODES)))
+    jitter: float = held(number(0, 1), 0.0)
+    step_jitter: float = held(number(0, 1, below=True), 0.0)
+    seed: int = held(whole(0, 2**31 - 1), 0)
+    iso: float | None = held(optional(number()), None)
+    shading: Shading | None = held(optional(SHADING), None)
+    transfer: TransferFunction | None = held(optional(TRANSFER), None)
+    preintegrated: bool = held(flag, False)
+    clip: Clip | None = held(optional(CLIP), None)
+    supersample: int | None = held(optional(SUPERSAMPLE), None)
+
+    def __post_init__(self) -> None:
+        hold(self)
+        if "iso" in self.rule.parameters and self.iso is None:
+            raise RaymarchError(f"iso is None, want the value of the surface that mode {self.rule.name} shows")
+        if self.rule.classifies and self.transfer is None:
+            raise RaymarchError(
+                f"mode {self.rule.name} has no table, want a transfer function; give it"
+                " transfer=rm.TransferFunction.of_colormap('viridis', low, high)"
+            )
+        if self.transfer is not None and not self.rule.classifies:
+            raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
+        if self.iso is not None and "iso" not in self.rule.parameters:
+            raise RaymarchError(f"iso is given in mode {self.rule.name}, which shows no surface; say mode='isosurface'")
+        if self.shading is not None and not (self.rule.shaded or self.rule.classifies):
+            raise RaymarchError(f"shading is given in mode {self.rule.name}, which lights nothing; leave it out")
+        if self.shading is not None and self.shading.occlusion > 0 and not self.rule.classifies:
+            raise RaymarchError(f"shading has occlusion in mode {self.rule.name}, want mode transfer; leave it 0")
+        if self.shading is not None and self.shading.matcap is not None and self.rule.classifies:
+            raise RaymarchError(f"shading has a matcap in mode {self.rule.name}, want mode isosurface; leave it out")
+        if self.shading is not None and self.preintegrated:
+            raise RaymarchError("shading is given beside preintegrated, which has none; leave one out")
+        if self.preintegrated and self.rule is not PREINTEGRATED:
+            raise RaymarchError(f"preintegrated is True in mode {self.rule.name}, want mode transfer; leave it False")
+
+    @property
+    def jittered(self) -> bool:
+        """Jitter: whether rays have one of their own."""
+        return self.jitter > 0 or self.step_jitter > 0
+
+    @property
+    def clipped(self) -> bool:
+        """Whether rays are cut by anything."""
+        return self.clip is not None and len(self.clip.half_spaces) > 0
+
+    @property
+    def rule(self) -> AnyMode:
+        """Compositing mode's record."""
+        rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
+        if rule is MODES["isosurface"] and self.shading is not None and self.shading.matcap is not None:
+            return UNSEEN
+        if rule is not MODES["transfer"]:
+            return rule
+        return PREINTEGRATED if self.preintegrated else LIT if self.shading is not None else rule
+
+    def variant(self, grid: Grid) -> Variant:
+        """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
+        require_mode(self.rule)
+        return replace(grid.variant, mode=self.rule, jittered=self.jittered, clipped=self.clipped)
+
+    def call(
+        self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None
+    ) -> MarchCall:
+        """Last arguments of a march of `count` rays over three numbers; `dt` is `step` [voxel] if not given."""
+        dt = self.step * grid.voxel if dt is None else dt
+        behind = ti.Vector([float(c) for c in background])
+        return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)
+
+
+def march_for(volume: Volume, march: March | None, lit: bool = False) -> March:
+    """March of a volume: where none is given one that has values alone, as a scan has, is seen through the table that
+    it was fitted through, or else one by the kind of its values, which may be lit, all others by the default; with as
+    many rays a pixel as it was fitted with, if it does not say how many."""
+    if march is None and has_values_alone(volume):
+        light = Shading() if lit and table_of(volume) is None else None
+        march = March(mode="transfer", transfer=table_of(volume) or default_table(volume), shading=light)
+    march = march or March()
+    side = supersample_of(volume) if march.supersample is None else None
+    return march if side is None else replace(march, supersample=side)
+
+
+def table_of(volume: Volume) -> TransferFunction | None:
+    """Transfer function that a volume was fitted through; None where it was not, or does not tell."""
+    settings = volume.provenance.get("settings")
+    with suppress(RaymarchError, LookupError, TypeError):
+        return TransferFunction.of_record(settings["transfer"])  # type: ignore[index]
+    return None
+
+
+def supersample_of(volume: Volume) -> int | None:
+    """Rays along each edge of a pixel that a volume was fitted with; None where it was not, or does not tell."""
+    told = volume.provenance.get("supersample")
+    return told if type(told) is int and 1 <= told <= MOST_SUPERSAMPLE else None
+
+
+def _of_single_rays(value: object) -> March:
+    march: March = MARCH.read(value)
+    if (march.supersample or 1) > 1:
+        raise Wrong(f"has {march.supersample} rays along a pixel's edge", "gradients are of single ones; leave it out")
+    return march
+
+
+def _march_cure(value: object) -> str:
+    name = next(iter(guesses(value, MODES)), "")
+    return f"rm.March(mode={name!r}{', ..' if name in ('transfer', 'isosurface') else ''}) is one" if name else ""
+
+
+MARCH = mended(instance_of(March, "rm.March(...)", "with rm.March() for its defaults"), _march_cure)
+SINGLE_RAYS = replace(MARCH, read=_of_single_rays)

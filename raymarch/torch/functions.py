@@ -1,0 +1,161 @@
+"""PyTorch autograd functions of the march: what they save, how they are called and what they give back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from raymarch import runtime
+from raymarch.autodiff.torch_rays import Seen
+from raymarch.errors import RaymarchError
+from raymarch.torch.march_session import Asked, Inputs, TorchSamples
+from raymarch.torch.tensors import import_torch, one_by_one
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.autograd import Function
+
+
+SECOND = "has no second derivatives; leave create_graph out, or take differences of its gradient"
+
+
+def require_backward_thread() -> None:
+    """Thread check of a backward pass, which torch may run in threads of its own."""
+    try:
+        runtime.require_owner()
+    except RaymarchError as error:
+        cure = "torch.autograd.set_multithreading_enabled(False) keeps torch's own threads out"
+        raise RaymarchError(f"backward was {error}; {cure}") from None
+
+
+def keep_threads_out(*inputs: Tensor | None) -> None:
+    """Have backward run in the thread that calls it, which on the CPU it does anyway, where gradients are wanted."""
+    torch = import_torch()
+    if not runtime.on_cpu() and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in inputs):
+        torch.autograd.set_multithreading_enabled(False)
+
+
+@cache
+def render_function() -> type[Function]:
+    """Image (ray, 4), depth (ray,) and its weights: a function of (samples, asked) and the tensors of `Inputs`."""
+    import torch
+
+    class RenderFunction(torch.autograd.Function):
+        @staticmethod
+        def forward(samples: TorchSamples, asked: Asked, *inputs: Tensor | None) -> Seen:
+            return samples.see(Inputs(*_bare_all(inputs)), asked)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple, output: Seen) -> None:
+            ctx.samples, ctx.asked, *tensors = inputs
+            ctx.save_for_backward(*tensors, *output)
+            ctx.save_for_forward(*tensors, *output)
+            ctx.set_materialize_grads(False)
+            ctx.mark_non_differentiable(*output[1 if ctx.samples.depth_is_held else 2 :])
+
+        @staticmethod
+        def backward(ctx: Any, d_image: Tensor | None, d_depth: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
+            require_backward_thread()
+            wanted = tuple(ctx.needs_input_grad[2:])
+            if not any(wanted) or (d_image is None and d_depth is None):
+                return (None,) * len(ctx.needs_input_grad)
+            work = partial(_gradients, ctx.samples, ctx.asked, wanted)
+            return None, None, *once_function().apply(work, d_image, d_depth, *ctx.saved_tensors)
+
+        @staticmethod
+        def jvp(ctx: Any, _samples: None, _asked: None, *dots: Tensor | None) -> tuple[Tensor | None, ...]:
+            work = partial(_tangents, ctx.samples, ctx.asked, len(dots))
+            return *once_function().apply(work, *dots, *ctx.saved_tensors), None
+
+        @staticmethod
+        def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
+            return one_by_one(RenderFunction, info, in_dims, inputs)
+
+    return RenderFunction
+
+
+@cache
+def once_function(what: str = "a march") -> type[Function]:
+    """What `work` makes of tensors, without derivatives: of `what` it is there are no second ones.
+
+    A function of its own, so that `torch.func` hands plain tensors to it.
+    """
+    import torch
+
+    class OnceFunction(torch.autograd.Function):
+        @staticmethod
+        def forward(work: Callable, *tensors: Tensor | None) -> tuple[Tensor | None, ...]:
+            return work(*_bare_all(tensors))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, *_: Tensor) -> None:
+            raise RaymarchError(f"{what} {SECOND}")
+
+        @staticmethod
+        def jvp(ctx: Any, *_: Tensor) -> None:
+            raise RaymarchError(f"{what} {SECOND}")
+
+        @staticmethod
+        def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
+            return one_by_one(OnceFunction, info, in_dims, inputs)
+
+    return OnceFunction
+
+
+def _gradients(
+    samples: TorchSamples, asked: Asked, wanted: Sequence[bool], d_image: Tensor | None, d_depth: Tensor | None,
+    *saved: Tensor | None,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    inputs, seen = Inputs(*saved[:-3]), Seen(*saved[-3:])  # type: ignore[arg-type]
+    return samples.gradients(inputs, asked, seen, d_image, d_depth, wanted)
+
+
+def _tangents(samples: TorchSamples, asked: Asked, count: int, *tensors: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    dots, inputs, seen = tensors[:count], Inputs(*tensors[count:-3]), Seen(*tensors[-3:])  # type: ignore[arg-type]
+    return samples.tangents(inputs, asked, seen, dots)
+
+
+def _bare_all(tensors: Sequence[Tensor | None]) -> list:
+    """As kernels take them: without autograd (Taichi would give leaves a gradient), and dense."""
+    return [None if each is None else each.detach().contiguous() for each in tensors]
+
+
+@cache
+def autograd_function() -> type[Function]:
+    """Image as a `torch.autograd.Function` of (template, campos, direction, march, dt)."""
+    import torch
+
+    class MarchFunction(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, template: Tensor, campos: Tensor, direction: Tensor, march: Any, dt: float) -> Tensor:
+            ctx.save_for_backward(template, campos, direction)
+            ctx.march, ctx.dt = march, dt
+            n, height, width, _ = direction.shape
+            image = march._image(*_bare(template, campos, direction), dt)
+            return image.view(n, 4, height, width)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, d_image: Tensor) -> tuple[Tensor | None, ...]:
+            template, campos, direction = ctx.saved_tensors
+            require_backward_thread()
+            n, _, height, width = d_image.shape
+            d_image = d_image.contiguous().view(n, 4, height * width)
+            bare = _bare(template, campos, direction)
+            gradients = ctx.march._gradients(*bare, d_image, ctx.dt, ctx.needs_input_grad)
+            d_template, d_campos, d_direction = gradients
+            return d_template, d_campos, None if d_direction is None else d_direction.view(direction.shape), None, None
+
+    return MarchFunction
+
+
+def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """As kernels take them: without autograd (Taichi would give leaves a gradient), rays in a row, small ones dense."""
+    n, height, width, _ = direction.shape
+    direction = direction.detach().contiguous().view(n, height * width, 3)
+    return template.detach(), campos.detach().contiguous(), direction

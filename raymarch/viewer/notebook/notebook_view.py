@@ -1,0 +1,179 @@
+"""View of a volume in a notebook: a widget where there is one, else a still picture."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from raymarch import runtime
+from raymarch.device.owner import Closing
+from raymarch.errors import RaymarchError, one_line
+from raymarch.geometry.camera import Camera
+from raymarch.html.card import safe
+from raymarch.html.picture import data_uri
+from raymarch.rendering.march_settings import March
+from raymarch.viewer.kernel_loop import KernelLoop
+from raymarch.viewer.look import Look
+from raymarch.viewer.notebook.kernel_wire import KernelWire
+from raymarch.viewer.pictures.eye import Eye, eye_of
+from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.pictures.page import Page
+from raymarch.viewer.viewer import Viewer
+from raymarch.viewer.widget import Widget
+
+STILL = 480, 360  # pixels
+MOST_OPEN = 3  # volumes of views on the device; others are put there again when somebody turns them
+log = logging.getLogger("raymarch")
+
+
+def in_kernel() -> bool:
+    """Whether a notebook's kernel runs this; a terminal's IPython has none."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None
+
+
+class NotebookView(Closing):
+    """View in a notebook, as `rm.view` gives it there: the last line of a cell shows it, and `display` does.
+
+    It turns as the page of `raymarch view` does, without any server: the kernel draws, while no cell runs. Where
+    anywidget is missing it is a still picture, and says so. `close` it, or use it in a `with`.
+    """
+
+    def __init__(self, make: Callable[[], FrameMaker]) -> None:
+        self._begin()
+        self._make = make
+        self._show(Viewer(self.wire, make()))
+        self._only_so_many()
+
+    def _begin(self) -> None:
+        """Wire, loop and widget, of whatever is shown."""
+        runtime.start()
+        runtime.require_owner()
+        self._loop = KernelLoop(self._work, lambda: self.wire.behind)
+        self.wire = KernelWire(lambda content, data: None, self._loop.wake)
+        self.widget: Widget | None = None
+        self.missing, self._resting = "", False
+        try:
+            self.widget = Widget(self.wire.take)
+            self.wire.post = self.widget.post
+        except RaymarchError as error:
+            self.missing = str(error)
+
+    def _show(self, viewer: Viewer) -> None:
+        """Show what a viewer does; who comes gets the scene first."""
+        self.viewer, opened = viewer, viewer.opened
+
+        def greet(number: int) -> None:
+            self.wire.greet(number)
+            opened(number)
+
+        viewer.opened = greet
+
+    def _only_so_many(self) -> None:
+        """Have the volumes of older views leave the device."""
+        _open[:] = [view for view in _open if view is not self] + [self]
+        for old in _open[:-MOST_OPEN]:
+            old.rest()
+
+    def _work(self) -> bool:
+        """Slice of work; whether there is more to do. Whatever goes wrong is a line in the page."""
+        viewer = self.viewer
+        if not self.wire.running:
+            return False
+        try:
+            if self._resting:
+                viewer.show(self._make())
+                self._resting = False
+                self._only_so_many()
+            viewer.work()
+        except Exception as error:  # else it would end in the kernel's log, and the page would wait
+            log.debug("view", exc_info=True)
+            for page in viewer.pages.values():
+                page.drop()
+            viewer.say({"type": "error", "text": f"the picture could not be made: {one_line(error)}"})
+        return viewer.busy
+
+    def rest(self) -> None:
+        """Free the device memory until a page says something again."""
+        for page in self.viewer.pages.values():
+            page.drop()
+        self._resting = True
+        self.viewer.maker.close()
+        if self in _open:
+            _open.remove(self)
+
+    def close(self) -> None:
+        """End the widget and free the device memory."""
+        self.rest()
+        self.viewer.close()
+        if self.widget is not None:
+            self.widget.close()
+
+    @property
+    def maker(self) -> FrameMaker:
+        """Frame maker, on the device."""
+        if self._resting:
+            self._work()
+        return self.viewer.maker
+
+    @property
+    def page(self) -> Page | None:
+        """Page that has said something last."""
+        return max(self.viewer.pages.values(), key=lambda page: page.said, default=None)
+
+    @property
+    def eye(self) -> Eye:
+        """Eye of the page that was turned last; that of the start until then."""
+        page = self.page
+        if page is not None and page.eye is not None:
+            return page.eye
+        return eye_of({"id": 0, **self.maker.scene()["camera"], "width": STILL[0], "height": STILL[1]})
+
+    @property
+    def look(self) -> Look:
+        """Look of the page that was turned last."""
+        return self.maker.look() if self.page is None else self.page.look
+
+    @property
+    def camera(self) -> Camera:
+        """Camera as it was turned: `rm.render(volume, view.camera, march=view.march)` is the picture at rest."""
+        return self.maker.camera(self.eye)
+
+    @property
+    def march(self) -> March:
+        """March of what is shown."""
+        return self.maker.source.prepare(self.look)
+
+    def picture(self) -> bytes:
+        """PNG of what is shown, as `rm.write_png` writes it."""
+        return self.maker.picture(self.eye, self.look)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.viewer.maker.name!r})"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The widget, and a still picture for where none is, as in a saved notebook that is read without a kernel."""
+        shown: dict[str, Any] = {"text/plain": repr(self)}
+        try:
+            still = self._still()
+        except RaymarchError as error:
+            return {"text/plain": f"{self!r}: {error}"}
+        if still is not None:
+            shown["image/png"] = base64.b64encode(still).decode()
+        if self.widget is not None:
+            return {**self.widget.mime_bundle(), **shown}
+        return {**shown, "text/html": f"{self._instead(still)}<div>{safe(self.missing)}</div>"}
+
+    def _still(self) -> bytes | None:
+        """PNG for where no widget is."""
+        return self.picture()
+
+    def _instead(self, still: bytes | None) -> str:
+        """HTML for where no widget is."""
+        return "" if still is None else f'<img alt="{safe(self)}" src="{data_uri(still)}">'
+
+
+_open: list[NotebookView] = []

@@ -1,0 +1,198 @@
+"""Page of the viewer: its eye, its look, and the pictures that are still to be made for it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from raymarch.errors import RaymarchError, one_line
+from raymarch.viewer.frame import Frame
+from raymarch.viewer.pictures.eye import Eye, eye_of
+from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.pictures.save import saved
+
+Task = Iterator["tuple[dict[str, Any], bytes | None] | None"]
+Send = Callable[[dict[str, Any], "bytes | None"], None]
+IN_MOTION = 0.5  # seconds after its last message for which an eye that says that it moves is believed
+MOST_TASKS = 256
+log = logging.getLogger("raymarch")
+
+
+class Page:
+    """Page of the viewer, in the owner's thread: it takes messages, and makes pictures in slices of time.
+
+    `send` is called with what the page is told. Nothing that a page says raises; what is refused is said to it, in one
+    line, and `complain` is called with that line.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(8, 8, 8))
+        >>> with FrameMaker(ball) as maker:
+        ...     page = Page(maker, lambda header, data: print(header["type"]))
+        ...     page.take({"type": "look", "step": "long"})
+        error
+    """
+
+    def __init__(self, maker: FrameMaker, send: Send, complain: Callable[[str], None] = lambda text: None) -> None:
+        self.maker, self.send, self.complain = maker, send, complain
+        self.look, self.eye = maker.look(), None
+        self._frames: Iterator[Frame | None] | None = None
+        self._rushed = self._again = False
+        self._tasks: deque[Task] = deque()
+        self._saving: Task | None = None  # the last file that was asked for, done or not
+        self.said = -IN_MOTION
+
+    eye: Eye | None
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is work to do."""
+        return self._frames is not None or bool(self._tasks)
+
+    @property
+    def moving(self) -> bool:
+        """Whether somebody moves."""
+        return self.eye is not None and self.eye.moving and time.monotonic() - self.said < IN_MOTION
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Take a message of the page."""
+        try:
+            self._take(message)
+        except RaymarchError as error:
+            self.refuse(error)
+        except Exception as error:  # a fault of ours, or memory: no fit shall end by what a page says
+            self.refuse(_fault(error))
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        match message.get("type"):
+            case "camera":
+                self.eye, self.said = eye_of(message), time.monotonic()
+                self.maker.camera(self.eye)
+                self.draw()
+            case "look":
+                self.look = self.maker.changed(self.look, message)
+                self.draw()
+            case "photo":
+                self._add(self._photo(message))
+            case "save" if message.get("what") == "cancel":
+                self._cancel()
+            case "save":
+                self._saving = saved(self.maker, self.eye, self.look, message)
+                self._add(self._saving)
+            case "probe":
+                self.send(self.maker.probe(self.eye, self.look, message), None)
+            case "command":
+                self._command(message)
+            case other:
+                wanted = "want camera, look, photo, save, probe or command"
+                raise RaymarchError(f"type is {str(other)[:40]!r}, {wanted}; leave it out")
+
+    def _add(self, task: Task) -> None:
+        if len(self._tasks) >= MOST_TASKS:
+            raise RaymarchError("too much is asked for at once; wait for what comes")
+        self._tasks.append(task)
+
+    def draw(self) -> None:
+        """Begin anew, but let a picture in motion be finished: else a fast hand would never see one."""
+        if self.eye is None:
+            return
+        if self._frames is not None and self._rushed and self.eye.moving:
+            self._again = True
+            return
+        self._frames, self._rushed, self._again = self.maker.frames(self.eye, self.look), self.eye.moving, False
+
+    def _command(self, message: Mapping[str, Any]) -> None:
+        if self.eye is None:
+            raise RaymarchError("command: no camera was said yet; look at something first")
+        size = {name: message.get(name, getattr(self.eye, name)) for name in ("width", "height", "fov")}
+        text, notes = self.maker.command(eye_of({**vars(self.eye), **size, "moving": False}), self.look)
+        self.send({"type": "command", "text": text, "notes": notes}, None)
+
+    def _photo(self, message: Mapping[str, Any]) -> Task:
+        yield self.maker.photo(message)
+
+    def _cancel(self) -> None:
+        """Leave the files that are still to be made."""
+        self._end_tasks()
+        self.send({"type": "progress", "done": 1, "of": 1}, None)
+
+    def _end_tasks(self) -> None:
+        for task in self._tasks:
+            if isinstance(task, Generator):
+                task.close()
+        self._tasks.clear()
+
+    def drop(self) -> None:
+        """Leave what is still to be made."""
+        self._frames = None
+        self._end_tasks()
+
+    def show(self, maker: FrameMaker, keep: bool = True) -> None:
+        """Show another volume; where its mode cannot be kept the look is the new one's own, as table and iso are that
+        nobody changed. A slice is not kept where the new one has none."""
+        if self._saving in self._tasks:
+            text = "another volume came; what was to be saved of the old one is given up"
+            self.send({"type": "note", "text": text}, None)
+        self._cancel()
+        own, new, self.maker, self._frames = self.maker.look(), maker.look(), maker, None
+        for name in ("table", "iso"):
+            if getattr(self.look, name) == getattr(own, name):
+                self.look = replace(self.look, **{name: getattr(new, name)})
+        if not _shows(maker, {"slice": self.look.slice}):
+            self.look = replace(self.look, slice=None)
+        if not (keep and _shows(maker, {"mode": self.look.mode})):
+            self.look = maker.look()
+        self.draw()
+
+    def work(self) -> bool:
+        """Slice of work, of a few dozen milliseconds; whether there is more to do."""
+        try:
+            if self._frames is not None:
+                self._draw_on(self._frames)
+            elif self._tasks:
+                made = next(self._tasks[0], ())
+                if made == ():
+                    self._tasks.popleft()
+                elif made is not None:
+                    self.send(*made)
+        except Exception as error:  # as in `take`
+            if self._frames is not None:
+                self._frames = None
+            elif self._tasks:
+                self._tasks.popleft()
+            self.refuse(error if isinstance(error, RaymarchError) else _fault(error))
+        return self.busy
+
+    def _draw_on(self, frames: Iterator[Frame | None]) -> None:
+        try:
+            frame = next(frames)
+        except StopIteration:
+            self._frames = None
+            if self._again:
+                self.draw()
+            return
+        if frame is not None:
+            self.send(frame.header, frame.data)
+
+    def refuse(self, error: RaymarchError) -> None:
+        """Say to the page, and to whom it complains, what was refused."""
+        self.send({"type": "error", "text": str(error)}, None)
+        self.complain(str(error))
+
+
+def _shows(maker: FrameMaker, said: Mapping[str, Any]) -> bool:
+    """Whether a volume can be shown with what a look says."""
+    try:
+        maker.changed(maker.look(), said)
+    except RaymarchError:
+        return False
+    return True
+
+
+def _fault(error: Exception) -> RaymarchError:
+    """A fault of ours, or memory, for the page; the log has where it came from."""
+    log.debug("viewer", exc_info=error)
+    return RaymarchError(f"the picture could not be made: {one_line(error)}")

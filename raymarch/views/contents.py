@@ -1,0 +1,165 @@
+"""Contents of a set's images: which of them show nothing, and whether there is anything to fit at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from raymarch.errors import RaymarchError, named
+from raymarch.geometry.distortion import ANGLES
+from raymarch.views.image_arrays import Images, is_opaque
+from raymarch.views.views import Views
+
+SPARSE = 16  # pixels from one that is looked at to the next, before an image is looked at whole
+SMALLEST = 4  # pixels a side, of a tile
+COLOURS = {(0, 0, 0): ", black", (255, 255, 255): ", white"}
+FAINT = 2  # of 255: alpha up to that counts as empty, as in kernels/hull
+MOSTLY = 0.95  # of the pixels along the borders
+ALIKE = 0.05  # display value, by which pixels of one colour differ at most
+
+
+class Contents(NamedTuple):
+    """Indices of the images that are transparent all over, opaque all over, of one colour all over and opaque, and
+    masked all over."""
+
+    clear: list[int]
+    opaque: list[int]
+    plain: list[int]
+    masked: list[int]
+
+
+def contents(views: Views) -> Contents:
+    """Uniform images of a set, by alpha or colour.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> contents(Views([Camera.look_at((0, -4, 0), width=8, height=8)], np.zeros((1, 8, 8, 3), np.uint8)))
+        Contents(clear=[], opaque=[0], plain=[0], masked=[])
+    """
+    clear: list[int] = []
+    opaque = list(range(len(views)))
+    if views.has_alpha:
+        clear = _those(views.images, lambda image: not image[..., 3].any())
+        opaque = _those(views.images, is_opaque)
+    one_colour = _those(views.images, lambda image: (image[..., :3] == image[:1, :1, :3]).all())
+    masked = [i for i, mask in enumerate(views.masks or ()) if mask is not None and not mask.any()]
+    return Contents(clear, opaque, [i for i in one_colour if i in set(opaque)], masked)
+
+
+def doubts(views: Views) -> list[str]:
+    """Warnings about the images, a line each: those that show nothing, masks that mask nothing, all the same."""
+    count = len(views)
+    if tiny := [i for i, size in enumerate(views.sizes) if min(size) < SMALLEST]:
+        words = "x".join(map(str, views.sizes[tiny[0]])).replace("x", " x ")
+        if len(tiny) == count:
+            return [f"images of {words} pixels hold too little to fit"]
+        return [f"{_some(views, tiny)} of {words} pixels or so, which hold too little to fit; take them out"]
+    found, said = contents(views), []
+    if found.clear:
+        said.append(
+            f"{_some(views, found.clear)} transparent all over: nothing is kept where they look; take them out unless"
+            " nothing is there"
+        )
+    if views.has_alpha and len(found.opaque) == count:
+        said.append(
+            f"{_some(views, found.opaque)} opaque all over, so their alpha masks nothing: a tighter box fits better,"
+            " or images whose background is transparent"
+        )
+    elif found.opaque and views.has_alpha and 2 * len(found.opaque) < count:
+        said.append(
+            f"{_some(views, found.opaque)} opaque all over, where the others are transparent in part: was the"
+            " background left in? cut it out as of the others, unless the object fills them"
+        )
+    elif views.has_alpha and (_borders(views)[:, 3] > FAINT).mean() > MOSTLY:
+        said.append("the images' borders are opaque, so their alpha masks little: is it inverted, or nowhere 0?")
+    if found.plain:
+        said.append(
+            f"{_some(views, found.plain)} of one colour all over{_colour(views, found.plain)}: they show nothing"
+        )
+    if found.masked:
+        said.append(f"{_some(views, found.masked)} masked all over, so nothing of them counts")
+    if count > 1 and views.one_size and not (found.clear or found.plain):
+        first = views.images[0]
+        if len(_those(views.images, lambda image: (image == _like(first, image)).all())) == count:
+            said.append(f"all {count} images are the same, pixel for pixel: were they meant to be?")
+    return said
+
+
+def require_pixels(views: Views) -> None:
+    """Mask check: RaymarchError for a view all of whose pixels are masked, where each view must show some."""
+    masked = [i for i in range(len(views)) if (mask := views.mask(i)) is not None and not mask.any()]
+    if masked:
+        raise RaymarchError(f"view {named([views.names[i] for i in masked])} is masked all over; take it out")
+
+
+def require_contents(views: Views) -> None:
+    """Contents check: RaymarchError where no image shows anything, so that there is nothing to fit."""
+    found = contents(views)
+    if len({*found.clear, *found.plain, *found.masked}) < len(views):
+        return
+    kinds = ["masked all over"] * bool(found.masked) + ["transparent all over"] * bool(found.clear)
+    kinds += [f"of one colour all over{_colour(views, found.plain)}"] * bool(found.plain)
+    raise RaymarchError(
+        f"all {len(views)} images of {views.size_in_words()} are {' or '.join(kinds)}, so there is nothing to fit;"
+        " check how they were exported"
+    )
+
+
+def background_doubt(views: Views) -> str:
+    """Warning about the background, where images whose alpha masks nothing have borders of one other colour; or ""."""
+    colour = border_colour(views)
+    if colour is None or np.abs(colour - views.background).max() < 0.1:
+        return ""
+    seen, said = (",".join(f"{c:.2g}" for c in three) for three in (colour, views.background))
+    return (
+        f"the images' borders are {seen} but the background is {said}; say --background {seen},"
+        f" background=({', '.join(seen.split(','))}) of rm.load_views"
+    )
+
+
+def border_colour(views: Views) -> np.ndarray | None:
+    """Colour (3,) in 0..1 that half of the images' borders have; None where alpha tells what is around, where there is
+    none, and for the black about a fisheye's circle, which is no part of the picture."""
+    if views.shows_silhouettes or min(map(min, views.sizes)) < 3:
+        return None
+    border = _borders(views)[:, :3] / 255
+    if not len(border):
+        return None
+    colour = np.median(border, axis=0)
+    if colour.max() < ALIKE and any(camera.lens.kind == ANGLES for camera in views.cameras):
+        return None
+    return colour if (np.abs(border - colour).max(1) < ALIKE).mean() >= 0.5 else None
+
+
+def _borders(views: Views) -> np.ndarray:
+    """The pixels (pixel, channel) along the borders of all images, as far as no mask takes them out."""
+    borders = []
+    for i, image in enumerate(views.images):
+        mask = views.mask(i)
+        for side in np.s_[0], np.s_[-1], np.s_[:, 0], np.s_[:, -1]:
+            borders.append(image[side] if mask is None else image[side][mask[side]])
+    return np.concatenate(borders)
+
+
+def _colour(views: Views, which: list[int]) -> str:
+    """The colour that images of one colour have in common, if it has a name."""
+    colours = {tuple(views.images[i][0, 0, :3].tolist()) for i in which}
+    return COLOURS.get(colours.pop(), "") if len(colours) == 1 else ""
+
+
+def _some(views: Views, which: list[int]) -> str:
+    if len(which) == len(views):
+        return f"all {len(which)} images are"
+    verb = "is" if len(which) == 1 else "are"
+    return f"{len(which)} of {len(views)} images ({named([views.names[i] for i in which])}) {verb}"
+
+
+def _those(images: Images, holds: Callable[[np.ndarray], bool | np.bool_]) -> list[int]:
+    """Indices of the images of which something holds, asked of a few pixels first."""
+    return [i for i, image in enumerate(images) if holds(image[::SPARSE, ::SPARSE]) and holds(image)]
+
+
+def _like(first: np.ndarray, image: np.ndarray) -> np.ndarray:
+    return first if image.shape == first.shape else first[::SPARSE, ::SPARSE]

@@ -1,0 +1,256 @@
+"""Views: a set of posed images, cameras with the images they took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+
+import numpy as np
+
+from raymarch.arguments.arrays import Colour, Numbers, array, colour, mended, vector
+from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, one_of, optional, shown, text, whole
+from raymarch.arguments.declared import named
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import BOX
+from raymarch.views.card import ViewsCard
+from raymarch.views.image_arrays import IMAGES, MASKS, Images, Masks, is_opaque, that_matter
+
+DOWNSCALE = number(1, 1 << 20, cure="images are made smaller, by 2 for half as many pixels a side")
+HOLDOUT = whole(0, 1 << 20, cure="every 8th view by 8, none by 0")
+
+
+def require_colour(background: Colour) -> tuple[float, float, float]:
+    """Colour (red, green, blue) in 0..1 of "white", "black", "r,g,b" or three numbers; else RaymarchError.
+
+    Example:
+        >>> require_colour("0.5,0.5,1")
+        (0.5, 0.5, 1.0)
+    """
+    return colour("background", background)
+
+
+def _cameras(value: Iterable[Camera]) -> tuple[Camera, ...]:
+    several = tuple(value)
+    for one in several:
+        if not isinstance(one, Camera):
+            raise Wrong(f"has {shown(one)}")
+    return several
+
+
+def _cameras_cure(value: object) -> str:
+    if isinstance(value, Camera):
+        return "one is [camera]"
+    return "cameras come before images" if isinstance(value, np.ndarray) else ""
+
+
+ONE_EACH = mended(Check("a list of Cameras", _cameras), _cameras_cure)
+
+
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise TypeError
+    return tuple(text.read(name) for name in value)
+
+
+NAMES = Check("a list of texts", _names)
+PLACE_OF_MAPS = vector(3)
+MASKS_AS = ("ignored", "alpha")  # pixels that masks take out: unknown, or empty
+SPARSE_POINTS = optional(array("point", 3, low=-WORLD, high=WORLD, cure="scale the world"))
+
+
+@named
+@dataclass(frozen=True, eq=False)
+class Views(ViewsCard):
+    """Posed images: images and the camera of each; their sizes may differ.
+
+    Attributes:
+        cameras: one `Camera` a view, of its image's size.
+        images: (view, height, width, 3 or 4) uint8, display values; the fourth is straight alpha. A tuple with an array
+            (height, width, 3 or 4) for each view where their sizes differ: see `image`, `sizes`, `one_size`.
+        names: one a view, for reports.
+        background: colour (3,) in 0..1 that images with alpha are composited on.
+        source: where they came from, for provenance.
+        masks: a boolean array (height, width) or None for each view, or None: where it is False the pixel counts
+            nowhere, neither in a fit nor in its evaluation. Alpha says that nothing is there, a mask that nobody knows.
+        points: (point, 3) sparse points of the scene in the world, or None.
+        box: lower and upper corner (2, 3) of what is of interest, by whoever made the set, or None.
+        downscale, holdout: as of `load_views`, for provenance; images are given as they are.
+        origin: where (0, 0, 0) of the cameras' world lies in the coordinates of the set that they were read from, where
+            those are far from their origin, as map coordinates are; else None.
+        masks_as: as `masks` of `load_views`, for provenance.
+
+    Raises RaymarchError where counts or sizes disagree.
+
+    Example:
+        >>> views = Views([Camera.look_at((0, -4, 0), width=8, height=8)], np.zeros((1, 8, 8, 4), np.uint8))
+        >>> views.has_alpha, views.rgb(0)[0, 0].tolist()
+        (True, [1.0, 1.0, 1.0])
+    """
+
+    cameras: Sequence[Camera]
+    images: Images
+    names: Sequence[str] = ()
+    background: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    source: str = ""
+    masks: Masks = None
+    points: np.ndarray | None = None
+    box: np.ndarray | None = None
+    downscale: float = 1.0
+    holdout: int | None = None
+    origin: tuple[float, float, float] | None = None
+    masks_as: str = MASKS_AS[0]
+
+    def __post_init__(self) -> None:
+        cameras, images = ONE_EACH("cameras", self.cameras), IMAGES("images", self.images)
+        names = NAMES("names", self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
+        masks = MASKS("masks", self.masks)
+        if not len(cameras) == len(names) == len(images):
+            raise RaymarchError(
+                f"{len(images)} images, {len(cameras)} cameras and {len(names)} names; want as many of each"
+            )
+        if masks is not None and len(masks) != len(cameras):
+            raise RaymarchError(f"{len(masks)} masks of {len(cameras)} views; want one or None for each")
+        if not cameras:
+            raise RaymarchError("no views; want at least one camera with its image")
+        for camera, name, image, mask in zip(cameras, names, images, masks or (None,) * len(cameras), strict=True):
+            _require_one_size(camera, name, image, mask)
+        points = SPARSE_POINTS("points", self.points)
+        values = {
+            "cameras": cameras, "images": images, "names": names, "background": require_colour(self.background),
+            "source": text("source", self.source), "masks": that_matter(masks), "points": points,
+            "box": optional(BOX)("box", self.box), "downscale": DOWNSCALE("downscale", self.downscale),
+            "holdout": optional(HOLDOUT)("holdout", self.holdout),
+            "origin": optional(PLACE_OF_MAPS)("origin", self.origin),
+            "masks_as": one_of(*MASKS_AS)("masks_as", self.masks_as),
+        }  # fmt: skip
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.cameras)
+
+    def __repr__(self) -> str:
+        kind = "RGBA" if self.has_alpha else "RGB"
+        masked = "" if self.masks is None else f" with {sum(mask is not None for mask in self.masks)} masks"
+        return f"Views({len(self)} {kind} images of {self.size_in_words()}{masked}, source={self.source!r})"
+
+    def __getitem__(self, which: int | slice | Numbers) -> Views:
+        """The views of a slice, a list of indices or one index, in that order."""
+        try:
+            index: np.ndarray = np.atleast_1d(np.arange(len(self))[which])
+        except (IndexError, TypeError, ValueError):
+            index = np.zeros(0)
+        if index.ndim != 1 or index.size == 0:
+            raise RaymarchError(
+                f"which is {shown(which)}, want whole numbers of 0 to {len(self) - 1}, one or more, or a slice of those"
+            )
+        return replace(
+            self,
+            cameras=[self.cameras[i] for i in index],
+            images=self.images[index] if isinstance(self.images, np.ndarray) else [self.images[i] for i in index],
+            names=[self.names[i] for i in index],
+            masks=None if self.masks is None else [self.masks[i] for i in index],
+        )
+
+    def __iter__(self) -> Iterator[Views]:
+        return (self[view] for view in range(len(self)))
+
+    @property
+    def has_alpha(self) -> bool:
+        """Presence of an alpha channel."""
+        return self.images[0].shape[2] == 4
+
+    @cached_property
+    def shows_silhouettes(self) -> bool:
+        """Whether alpha tells what the views show from what is around: some pixel of some image is not opaque."""
+        return self.has_alpha and not all(is_opaque(image) for image in self.images)
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Sizes (width, height) of the images [pixel]."""
+        return tuple((camera.width, camera.height) for camera in self.cameras)
+
+    @property
+    def one_size(self) -> bool:
+        """True where all images have one size, and `images` is one array."""
+        return isinstance(self.images, np.ndarray)
+
+    @property
+    def pixels(self) -> int:
+        """Count of the pixels of all images."""
+        return sum(width * height for width, height in self.sizes)
+
+    def count_in_words(self) -> str:
+        """Count and sizes of the images in words, such as 3 views of 8 x 6."""
+        return f"{len(self)} view{'s' if len(self) > 1 else ''} of {self.size_in_words()}"
+
+    def size_in_words(self) -> str:
+        """Sizes of the images in words, from the smallest to the largest.
+
+        Example:
+            >>> Views([Camera.look_at((0, -4, 0), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8)).size_in_words()
+            '8 x 6'
+        """
+        ordered = sorted(set(self.sizes), key=lambda size: size[0] * size[1])
+        return " to ".join(dict.fromkeys(f"{width} x {height}" for width, height in (ordered[0], ordered[-1])))
+
+    def image(self, view: int) -> np.ndarray:
+        """Image (height, width, 3 or 4) uint8 of one view."""
+        return self.images[self._index(view)]
+
+    def mask(self, view: int) -> np.ndarray | None:
+        """Mask (height, width) of one view, False where a pixel does not count; None where all do."""
+        view = self._index(view)
+        return None if self.masks is None else self.masks[view]
+
+    def _index(self, view: int) -> int:
+        return whole(-len(self), len(self) - 1)("view", view)
+
+    def rgb(self, view: int) -> np.ndarray:
+        """Image (height, width, 3) float32 in 0..1 of one view, composited on the background where it has alpha."""
+        image = self.image(view).astype(np.float32) / 255
+        if not self.has_alpha:
+            return image
+        alpha = image[..., 3:]
+        return image[..., :3] * alpha + np.asarray(self.background, np.float32) * (1 - alpha)
+
+
+def _require_one_size(camera: Camera, name: str, image: np.ndarray, mask: np.ndarray | None) -> None:
+    """Size check of a view: RaymarchError where camera, image and mask differ."""
+    height, width = image.shape[:2]
+    if (camera.height, camera.width) != (height, width):
+        cure = "resize one of them"
+        if (camera.width, camera.height) == (height, width):
+            cure += f"; an array's shape is (height, width): did you mean width={width}, height={height}?"
+        raise RaymarchError(
+            f"view {name}: image is {width} x {height} but its camera {camera.width} x {camera.height}; {cure}"
+        )
+    if mask is not None and mask.shape != (height, width):
+        cure = "pass its transpose, mask.T" if mask.T.shape == (height, width) else "resize one of them"
+        raise RaymarchError(
+            f"view {name}: mask is {mask.shape[1]} x {mask.shape[0]} but its image {width} x {height}; {cure}"
+        )
+
+
+def _views_cure(value: object) -> str:
+    if isinstance(value, (str, PathLike)):
+        return (
+            f"rm.load_views({str(value)!r}) reads them" if len(str(value)) < 100 else "rm.load_views(path) reads them"
+        )
+    return ""
+
+
+VIEWS = mended(instance_of(Views, "Views, as rm.load_views gives"), _views_cure)
+
+
+def _several(value: Iterable[Camera]) -> tuple[Camera, ...]:
+    cameras = (value,) if isinstance(value, Camera) else tuple(value.cameras if isinstance(value, Views) else value)
+    if not cameras or not all(isinstance(camera, Camera) for camera in cameras):
+        raise ValueError
+    return cameras
+
+
+CAMERAS = Check("Views, a Camera or a list with at least one", _several)
