@@ -16,7 +16,7 @@ from plainly import count, plainly
 from taichi.lang import kernel_impl
 
 import raymarch as rm
-from raymarch.rendering.visibility import skip_invisible
+from raymarch.rendering.march_settings import skip_invisible
 
 compiled = 0
 _compile = kernel_impl.Kernel.materialize

@@ -24,10 +24,10 @@ import raymarch as rm
 from raymarch.bench.workload import workload
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.geometry.pixel_order import pixels_in_tiles
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.variant import Variant
-from raymarch.rendering.visibility import skip_invisible
+from raymarch.rendering.march_settings import skip_invisible
+from raymarch.rendering.ray_batches import pixels_in_tiles
 
 
 def compare(volume: rm.Volume, rays: rm.Rays, step: float, least: float, repeats: int, skip: bool) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.data.cores import cores
-from raymarch.geometry.pixel_order import pixels_in_tiles
+from raymarch.rendering.ray_batches import pixels_in_tiles
+from raymarch.system.resources import cores
 from raymarch.volumes.harmonics import Y00
 
 THREADS = cores()

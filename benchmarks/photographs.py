@@ -20,7 +20,7 @@ from pathlib import Path
 from plainly import plainly
 
 import raymarch as rm
-from raymarch.fitting.scene_box import box_of_scene
+from raymarch.fitting.plan.bounds import box_of_scene
 
 BARE = {"boxes": 1, "near": 0.0, "exposure": False}
 

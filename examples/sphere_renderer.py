@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import raymarch as rm
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Owner
 from raymarch.errors import RaymarchError
 
 import taichi as ti  # isort: skip  (after raymarch, which keeps Taichi's banner off stdout)

@@ -31,8 +31,6 @@ _ignore_what_taichi_calls()
 
 if TYPE_CHECKING:
     import raymarch.plot as plot  # noqa: F401
-    from raymarch.autodiff.torch_together import TorchTogether as TorchTogether
-    from raymarch.autodiff.torch_volume import TorchVolume as TorchVolume
     from raymarch.device.pool import release as release
     from raymarch.diagnosis.diagnose import diagnose as diagnose
     from raymarch.diagnosis.diagnose_fit import diagnose_fit as diagnose_fit
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
     from raymarch.fitting.forecast import Forecast as Forecast
     from raymarch.fitting.forecast import forecast as forecast
     from raymarch.fitting.forecast import forecast_rendering as forecast_rendering
-    from raymarch.fitting.presets import preset as preset
     from raymarch.fitting.report import Fit as Fit
     from raymarch.fitting.report import Report as Report
     from raymarch.fitting.settings.objective import Loss as Loss
@@ -60,6 +57,7 @@ if TYPE_CHECKING:
     from raymarch.fitting.settings.objective import Regulariser as Regulariser
     from raymarch.fitting.settings.optimiser import Adam as Adam
     from raymarch.fitting.settings.settings import FitSettings as FitSettings
+    from raymarch.fitting.settings.settings import preset as preset
     from raymarch.geometry.camera import Camera as Camera
     from raymarch.geometry.camera_path import path_through as path_through
     from raymarch.geometry.clip import Clip as Clip
@@ -71,9 +69,9 @@ if TYPE_CHECKING:
     from raymarch.geometry.rays import Rays as Rays
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
-    from raymarch.gradients.jacobian import jacobian as jacobian
     from raymarch.gradients.linearised import Linearised as Linearised
-    from raymarch.gradients.linearised_together import LinearisedTogether as LinearisedTogether
+    from raymarch.gradients.linearised import LinearisedTogether as LinearisedTogether
+    from raymarch.gradients.linearised import jacobian as jacobian
     from raymarch.gradients.parameters import Parameters as Parameters
     from raymarch.io.image_sets.load import load_views as load_views
     from raymarch.io.image_sets.reader import Reader as Reader
@@ -82,7 +80,7 @@ if TYPE_CHECKING:
     from raymarch.io.videos.camera_path_file import load_camera_path as load_camera_path
     from raymarch.io.videos.write_video import write_video as write_video
     from raymarch.io.volumes.format import Format as Format
-    from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
+    from raymarch.io.volumes.summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
     from raymarch.io.volumes.transfer_table import load_table as load_table
     from raymarch.io.volumes.transfer_table import save_table as save_table
@@ -90,7 +88,7 @@ if TYPE_CHECKING:
     from raymarch.io.volumes.volume_file import load as load
     from raymarch.io.volumes.volume_file import save as save
     from raymarch.kernels.march.mode import Mode as Mode
-    from raymarch.meshing.export import export_mesh as export_mesh
+    from raymarch.meshing.isosurface import export_mesh as export_mesh
     from raymarch.meshing.isosurface import isosurface_mesh as isosurface_mesh
     from raymarch.meshing.isosurface import surface_points as surface_points
     from raymarch.registration.refine import Refinement as Refinement
@@ -101,14 +99,14 @@ if TYPE_CHECKING:
     from raymarch.rendering.projector import Projector as Projector
     from raymarch.rendering.renderer import Renderer as Renderer
     from raymarch.rendering.renderer import Rendering as Rendering
+    from raymarch.rendering.renderer import TogetherRenderer as TogetherRenderer
     from raymarch.rendering.renderer import render as render
+    from raymarch.rendering.renderer import render_together as render_together
     from raymarch.rendering.shading import Shading as Shading
-    from raymarch.rendering.together import TogetherRenderer as TogetherRenderer
-    from raymarch.rendering.together import render_together as render_together
     from raymarch.runtime import start as start
     from raymarch.sfm.find import FoundCameras as FoundCameras
+    from raymarch.sfm.find import SfmSettings as SfmSettings
     from raymarch.sfm.find import find_cameras as find_cameras
-    from raymarch.sfm.settings import SfmSettings as SfmSettings
     from raymarch.solvers.least_squares import Solution as Solution
     from raymarch.solvers.least_squares import gauss_newton as gauss_newton
     from raymarch.solvers.least_squares import levenberg_marquardt as levenberg_marquardt
@@ -122,6 +120,8 @@ if TYPE_CHECKING:
     from raymarch.torch.neural_volumes import TorchMarch as TorchMarch
     from raymarch.torch.render import TorchRender as TorchRender
     from raymarch.torch.render import TorchRendering as TorchRendering
+    from raymarch.torch.render import TorchTogether as TorchTogether
+    from raymarch.torch.tensors import TorchVolume as TorchVolume
     from raymarch.viewer.view import view as view
     from raymarch.views.views import Views as Views
     from raymarch.volumes.activation import Activation as Activation
@@ -136,21 +136,6 @@ if TYPE_CHECKING:
 
 # Names are looked up when first used: Taichi, HDF5 and Matplotlib take half a second each to import.
 _HOME = {
-    "tape.splatting": ["Splat", "splat"],
-    "tape.scene": ["Scene"],
-    "torch.cameras": ["TorchCameras"],
-    "torch.neural_volumes": ["TorchMarch"],
-    "torch.render": ["TorchRender", "TorchRendering"],
-    "autodiff.torch_together": ["TorchTogether"],
-    "autodiff.torch_volume": ["TorchVolume"],
-    "volumes.bricks": ["Bricks"],
-    "volumes.mesh": ["Mesh"],
-    "volumes.transfer_function": ["TransferFunction"],
-    "volumes.scalar_volume": ["ScalarVolume"],
-    "volumes.selection": ["Selection"],
-    "views.views": ["Views"],
-    "volumes.activation": ["Activation", "ColourActivation", "DensityActivation"],
-    "volumes.volume": ["Volume"],
     "device.pool": ["release"],
     "diagnosis.diagnose": ["diagnose"],
     "diagnosis.diagnose_fit": ["diagnose_fit"],
@@ -164,24 +149,20 @@ _HOME = {
     "fitting.fit_table": ["TableFit", "fit_table"],
     "fitting.fitter": ["Fitter"],
     "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
+    "fitting.report": ["Fit", "Report"],
     "fitting.settings.objective": ["Loss", "Objective", "Regulariser"],
     "fitting.settings.optimiser": ["Adam"],
-    "fitting.presets": ["preset"],
-    "fitting.report": ["Fit", "Report"],
-    "fitting.settings.settings": ["FitSettings"],
+    "fitting.settings.settings": ["preset", "FitSettings"],
     "geometry.camera": ["Camera"],
     "geometry.camera_path": ["path_through"],
-    "geometry.orbit": ["orbit", "orbit_of_volume", "spiral_of_volume"],
     "geometry.clip": ["Clip"],
     "geometry.lens": ["Lens"],
     "geometry.ndc": ["ndc_of_frustum"],
+    "geometry.orbit": ["orbit", "orbit_of_volume", "spiral_of_volume"],
     "geometry.rays": ["Rays"],
     "gradients.check_process": ["GradientReport", "check_gradients"],
-    "gradients.jacobian": ["jacobian"],
-    "gradients.linearised": ["Linearised"],
-    "gradients.linearised_together": ["LinearisedTogether"],
+    "gradients.linearised": ["jacobian", "Linearised", "LinearisedTogether"],
     "gradients.parameters": ["Parameters"],
-    "rendering.projector": ["Projector"],
     "io.image_sets.load": ["load_views"],
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
@@ -189,25 +170,36 @@ _HOME = {
     "io.videos.camera_path_file": ["load_camera_path"],
     "io.videos.write_video": ["write_video"],
     "io.volumes.format": ["Format"],
-    "io.volumes.scalar_summary": ["ScalarSummary"],
-    "io.volumes.summary": ["VolumeSummary"],
+    "io.volumes.summary": ["ScalarSummary", "VolumeSummary"],
     "io.volumes.transfer_table": ["load_table", "save_table"],
     "io.volumes.volume_file": ["describe", "load", "save"],
-    "meshing.export": ["export_mesh"],
-    "meshing.isosurface": ["isosurface_mesh", "surface_points"],
+    "kernels.march.mode": ["Mode"],
+    "meshing.isosurface": ["export_mesh", "isosurface_mesh", "surface_points"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
-    "kernels.march.mode": ["Mode"],
     "rendering.march_settings": ["March"],
-    "rendering.renderer": ["Renderer", "Rendering", "render"],
+    "rendering.projector": ["Projector"],
+    "rendering.renderer": ["Renderer", "Rendering", "render", "TogetherRenderer", "render_together"],
     "rendering.shading": ["Shading"],
-    "rendering.together": ["TogetherRenderer", "render_together"],
     "runtime": ["start"],
-    "sfm.find": ["FoundCameras", "find_cameras"],
-    "sfm.settings": ["SfmSettings"],
-    "solvers.linear": ["Operator", "cgls", "conjugate_gradients"],
+    "sfm.find": ["FoundCameras", "find_cameras", "SfmSettings"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
+    "solvers.linear": ["Operator", "cgls", "conjugate_gradients"],
+    "tape.scene": ["Scene"],
+    "tape.splatting": ["Splat", "splat"],
+    "torch.cameras": ["TorchCameras"],
+    "torch.neural_volumes": ["TorchMarch"],
+    "torch.render": ["TorchRender", "TorchRendering", "TorchTogether"],
+    "torch.tensors": ["TorchVolume"],
     "viewer.view": ["view"],
+    "views.views": ["Views"],
+    "volumes.activation": ["Activation", "ColourActivation", "DensityActivation"],
+    "volumes.bricks": ["Bricks"],
+    "volumes.mesh": ["Mesh"],
+    "volumes.scalar_volume": ["ScalarVolume"],
+    "volumes.selection": ["Selection"],
+    "volumes.transfer_function": ["TransferFunction"],
+    "volumes.volume": ["Volume"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = sorted([*_MODULE_OF, "plot"])

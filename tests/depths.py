@@ -9,8 +9,7 @@ import numpy as np
 
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.gradients.tangents import RayTangents
-from raymarch.gradients.volume_tangents import VolumeTangents
+from raymarch.gradients.tangents import RayTangents, VolumeTangents
 from raymarch.kernels.march.passes import passes_of
 
 

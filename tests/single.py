@@ -12,7 +12,7 @@ from raymarch import runtime
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.fit import fit
 from raymarch.fitting.plan.bounds import find_box
-from raymarch.fitting.presets import preset
+from raymarch.fitting.settings.settings import preset
 from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.kernels import numeric

@@ -14,9 +14,9 @@ from raymarch.bench.workload import noise, rays_of_image, rays_of_step
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.optimiser import Adam
-from raymarch.geometry.pixel_order import SIDE
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.rendering.ray_batches import SIDE
 from raymarch.volumes.volume import Volume
 
 ROUNDS = 5

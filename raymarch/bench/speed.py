@@ -16,8 +16,8 @@ from raymarch.device.grid_layout import SLOTS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.presets import preset
 from raymarch.fitting.report import Fit
+from raymarch.fitting.settings.settings import preset
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from raymarch import runtime
 from raymarch.bench.layouts import CASES, Case, Trial, compare
-from raymarch.device import layout_cache
+from raymarch.device import layout_choice
 from raymarch.device.layout_choice import IN_WORDS
 from raymarch.errors import RaymarchError
 
@@ -49,7 +49,7 @@ def tune(
     if runtime.start().arch != "cpu":
         raise RaymarchError("layouts are measured for the CPU alone; take --arch cpu, or rm.start('cpu') before")
     begin, trials, missed = clock(), list[Trial](), list[str]()
-    known = layout_cache.measured_blocks()
+    known = layout_choice.measured_blocks()
     for done, case in enumerate(sorted(cases, key=lambda case: case.kind in known)):
         spent = clock() - begin
         if trials and spent + spent / len(trials) > seconds:
@@ -62,5 +62,5 @@ def tune(
             missed.append(case.kind)
     if not trials:
         raise RaymarchError("no grid to measure layouts on fits the free memory; free some memory")
-    file = layout_cache.keep({**known, **{trial.kind: trial.kept for trial in trials}})
+    file = layout_choice.keep({**known, **{trial.kind: trial.kept for trial in trials}})
     return Tuned(tuple(trials), tuple(missed), file, clock() - begin)

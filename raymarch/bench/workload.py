@@ -8,10 +8,10 @@ import numpy as np
 
 from raymarch.device.memory import require_memory
 from raymarch.errors import RaymarchError
+from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.pixel_order import pixels_in_tiles
-from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
+from raymarch.rendering.ray_batches import pixels_in_tiles
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.views import Views
 from raymarch.volumes.activation import Activation

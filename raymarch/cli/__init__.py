@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from raymarch.cli import cures, mistakes, say
+from raymarch.cli import cures, mistakes, output
 from raymarch.cli.bench import bench
 from raymarch.cli.cameras import cameras
 from raymarch.cli.check_gradients import check_gradients
@@ -49,7 +49,7 @@ class Verbs(click.Group):
         if command is not None:
             words = mistakes.repaired(command, words)
             ctx.meta[mistakes.TYPED] = tuple(words)
-            say.translate(functools.partial(cures.in_shell, context=click.Context(command, ctx, name)))
+            output.translate(functools.partial(cures.in_shell, context=click.Context(command, ctx, name)))
         return name, command, words
 
 
@@ -78,7 +78,7 @@ for verb in (
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit 0 done, 1 could not, 2 wrong usage; a user's mistake is one line, no traceback."""
-    say.start()
+    output.start()
     spare_searches()
     try:
         with endings_interrupt():
@@ -86,34 +86,36 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()  # here, where an error of it has an answer
     except click.UsageError as error:
         wrong = mistakes.explained(error, cli.commands)
-        say.usage(click.UsageError(say.told(wrong.format_message()), wrong.ctx), say.guess_of(error))
+        output.usage(click.UsageError(output.told(wrong.format_message()), wrong.ctx), output.guess_of(error))
         sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        say.note("interrupted")
+        output.note("interrupted")
         sys.exit(1)
     except ImportError as error:
         if not _from_interrupt(error):
             raise
-        say.note("interrupted")
+        output.note("interrupted")
         sys.exit(1)
     except (RaymarchError, click.ClickException) as error:
-        say.note(f"raymarch: {say.told(str(getattr(error, 'message', error)))}")
+        output.note(f"raymarch: {output.told(str(getattr(error, 'message', error)))}")
         sys.exit(1)
     except PermissionError as error:
         place = error.filename or "a file or folder"
-        say.note(f"raymarch: {place}: cannot be looked at ({error.strerror}); check its permissions")
+        output.note(f"raymarch: {place}: cannot be looked at ({error.strerror}); check its permissions")
         sys.exit(1)
     except OSError as error:
         if _has_no_reader(error):
             sys.stderr.close()
             sys.exit(1)
         if error.errno == errno.ENAMETOOLONG:
-            say.note(f"raymarch: {str(error.filename or 'a name')[:60]}...: is too long a name; choose a shorter one")
+            output.note(
+                f"raymarch: {str(error.filename or 'a name')[:60]}...: is too long a name; choose a shorter one"
+            )
             sys.exit(1)
         if error.errno != errno.ENOSPC:
             raise
-        say.note("raymarch: the disk, or what stdout goes to, is full; free some space, or send it elsewhere")
-        say.close()  # else Python tries it once more, and says so
+        output.note("raymarch: the disk, or what stdout goes to, is full; free some space, or send it elsewhere")
+        output.close()  # else Python tries it once more, and says so
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 

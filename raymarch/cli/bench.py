@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import click
 
-from raymarch.cli import options, say
-from raymarch.cli.device import Device, computed_on
+from raymarch.cli import options, output
 from raymarch.cli.option_kinds import require_not_given
+from raymarch.cli.start import Device, computed_on
 
 WHAT = ("march", "fit", "all")
 
@@ -51,7 +51,7 @@ def bench(
     device.start()
     record: dict = {}
     if what != "fit":
-        say.note(f"timing march and adjoint, {n}^3 samples")
+        output.note(f"timing march and adjoint, {n}^3 samples")
         speed = bench_march(n, resolution, repeats=repeats, block=int(block) if block else None)
         record.update(asdict(speed))
         if not as_json:
@@ -67,7 +67,7 @@ def bench(
             )
             click.echo(f"compile  {speed.compile_seconds:8.2f} s")
     if what != "march":
-        say.note(f"timing a fit of {steps} steps")
+        output.note(f"timing a fit of {steps} steps")
         fit = bench_fit(steps=steps)
         record["fit"] = asdict(fit)
         if not as_json:

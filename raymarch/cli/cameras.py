@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from raymarch.cli import device, options, say
+from raymarch.cli import options, output, start
 from raymarch.cli.option_kinds import LARGEST, Duration, Whole, as_usage
 
 
@@ -47,7 +47,7 @@ from raymarch.cli.option_kinds import LARGEST, Duration, Whole, as_usage
 )
 @click.option("--seconds", type=Duration(), help="Give up after so many seconds.")
 @click.option("--seed", type=Whole(-LARGEST, LARGEST), default=0, show_default=True)
-@device.threads
+@start.threads
 @options.overwrite
 @click.option(
     "--follow-links", is_flag=True, help="Read what links in PHOTOS lead to outside of it; if you trust the folder."
@@ -64,8 +64,7 @@ def cameras(
     placed, as is said.
     """
     from raymarch.cli.output import StageProgress
-    from raymarch.sfm.find import find_cameras
-    from raymarch.sfm.settings import SfmSettings
+    from raymarch.sfm.find import SfmSettings, find_cameras
 
     with as_usage():
         settings = SfmSettings(matching, lens, camera, max_size, features, frames, seed, threads, seconds)
@@ -75,8 +74,8 @@ def cameras(
         options.print_json(found.record())
         return
     for one in found.left_out:
-        say.note(f"left out: {one.name}: {one.why}")
-    say.result(
+        output.note(f"left out: {one.name}: {one.why}")
+    output.result(
         f"{out}: {len(found.registered)} of {found.photos} photographs, {found.points} points,"
         f" {found.error:.2f} pixels off, {found.seconds:.0f} s"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import modes, options, say
+from raymarch.cli import modes, options, output
 from raymarch.cli.option_kinds import require_not_given
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def check_gradients(
         cameras = load_views(data, split, follow_links=follow_links, for_fit=False, **reading)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
     march = replace(shown.march(volume, lit=False), min_transmittance=0.0, min_weight=0.0)
-    say.note("checking in a process of its own")
+    output.note("checking in a process of its own")
     report = check_process.check_gradients(
         volume,
         cameras,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import modes, say
+from raymarch.cli import modes, output
 from raymarch.cli.option_kinds import Real
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from raymarch.cli.output import CountProgress
     from raymarch.geometry.camera import Camera
-    from raymarch.rendering.renderer import Renderer, Rendering
-    from raymarch.rendering.together import TogetherRenderer
+    from raymarch.rendering.renderer import Renderer, Rendering, TogetherRenderer
 
 # Of clips, those that are not written too.
 SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
@@ -64,7 +63,7 @@ class Images:
         """Note of images with colours that are cut."""
         if self.bright:
             count = f"{self.bright} of {len(self.named)} images"
-            say.note(f"note: {count} have colours over 1, written as 1")
+            output.note(f"note: {count} have colours over 1, written as 1")
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Clip:
         if f".{name}" in SUFFIXES:
             raise click.UsageError(f"--out {out}: is a suffix without a name, want one, such as clip.{name}")
         kinds = ", ".join(WRITTEN)
-        from raymarch.io.volumes.formats import FORMATS
+        from raymarch.io.volumes.volume_file import FORMATS
 
         if suffix in FILES or any(suffix in one.suffixes for one in FORMATS):
             raise click.UsageError(f"--out {out}: ends in {suffix}, want a folder for pictures, or a clip ({kinds})")
@@ -139,7 +138,7 @@ class Clip:
                 self.path, frames(asked), self.fps, self.quality, self.overwrite, cut=lambda: done < total
             )
         if done < total:
-            say.note(f"interrupted: {place} has {done} of {total} frames; {self.path} is as it was")
+            output.note(f"interrupted: {place} has {done} of {total} frames; {self.path} is as it was")
             return 1
-        say.result(f"{place}: {done} frames, {seconds_played(place, done, self.fps):.3g} s")
+        output.result(f"{place}: {done} frames, {seconds_played(place, done, self.fps):.3g} s")
         return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import options, output
 from raymarch.cli.option_kinds import Crop, Numbers
 
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> 
 
 def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
     """A volume, or what is asked for of it, to another file."""
-    from raymarch.io.volumes.convert import convert_volume
-    from raymarch.io.volumes.scalar_summary import bytes_of
-    from raymarch.io.volumes.volume_file import named_as_volume
+    from raymarch.io.volumes.summary import bytes_of
+    from raymarch.io.volumes.volume_file import convert_volume, named_as_volume
     from raymarch.volumes.scalar_volume import ScalarVolume
 
     if "nan" in how and how["nan"] != "empty":
@@ -72,7 +71,7 @@ def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, 
         options.print_json({"path": out, "shape": list(volume.shape), "bytes": size})
         return
     kept = "" if isinstance(volume, ScalarVolume) or not named_as_volume(out) else "sigma of "
-    say.result(f"{out}: {kept}{volume!r}; {size:,} bytes")
+    output.result(f"{out}: {kept}{volume!r}; {size:,} bytes")
 
 
 def _set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
@@ -80,7 +79,7 @@ def _set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any
     from raymarch.io.image_sets import convert as conversion
 
     def seen(split: str, views: Views) -> None:
-        say.note(f"{split}: {len(views)} images of {views.size_in_words()}")
+        output.note(f"{split}: {len(views)} images of {views.size_in_words()}")
 
     splits = conversion.convert(
         data, out, overwrite=overwrite, background=how["background"], follow_links=how["follow_links"],
@@ -90,4 +89,4 @@ def _set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any
     if as_json:
         options.print_json({"path": out, "splits": splits, "bytes": size})
         return
-    say.result(f"{out}: {', '.join(f'{name} {count}' for name, count in splits.items())}; {size:,} bytes")
+    output.result(f"{out}: {', '.join(f'{name} {count}' for name, count in splits.items())}; {size:,} bytes")

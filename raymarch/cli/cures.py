@@ -48,7 +48,7 @@ def _nan(match: re.Match, place: str, options: Collection[str]) -> str:
 
 def _format(match: re.Match, place: str, options: Collection[str]) -> str:
     """Which of two formats: that of the name's suffix."""
-    from raymarch.io.volumes.formats import FORMATS
+    from raymarch.io.volumes.volume_file import FORMATS
 
     named = re.findall(r"format='([^']+)'", match[0])
     suffixes = [one.suffixes[0] for one in FORMATS if one.name in named and one.suffixes]
@@ -151,8 +151,8 @@ def _of_place(message: str, place: str, context: click.Context | None) -> str:
 
 def _is_set(folder: Path) -> bool:
     from raymarch.errors import RaymarchError
+    from raymarch.io.image_sets.load import READERS
     from raymarch.io.image_sets.reader import reader_of
-    from raymarch.io.image_sets.readers import READERS
 
     try:
         return reader_of(folder, READERS) is not None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import options, say
-from raymarch.cli.device import Device, computed_on
+from raymarch.cli import options, output
 from raymarch.cli.option_kinds import Duration
+from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
     from raymarch.demo.demonstration import Shown
@@ -36,11 +36,11 @@ def demo(out: str, seconds: float, no_view: bool, device: Device) -> None:
 
     require_demo_folder(out)
     running = device.start()
-    say.note(f"a floating island, made here by a ray tracer; fitted on {running.arch}; {out} is there at the end")
+    output.note(f"a floating island, made here by a ray tracer; fitted on {running.arch}; {out} is there at the end")
     with locked(out, "choose another --out"):
         shown = _made(out, seconds)
-    say.result(f"{out}: {', '.join(shown.pictures)}")
-    say.note(f"next: raymarch render {out}/island.h5 --path spiral --out spiral.gif")
+    output.result(f"{out}: {', '.join(shown.pictures)}")
+    output.note(f"next: raymarch render {out}/island.h5 --path spiral --out spiral.gif")
     if not no_view:
         _look(out)
 
@@ -56,7 +56,7 @@ def _made(out: str, seconds: float) -> Shown:
         def report(each: Report) -> None:
             stages("fit", round(100 * each.progress), 100)
 
-        return demonstrate(out, Plan(seconds=seconds), show=stages, report=report, done=say.note)
+        return demonstrate(out, Plan(seconds=seconds), show=stages, report=report, done=output.note)
 
 
 def _look(out: str) -> None:
@@ -66,22 +66,22 @@ def _look(out: str) -> None:
     from raymarch.system.interrupt import asked_to_stop
     from raymarch.viewer.server.browser import announce, no_browser, ssh_line
     from raymarch.viewer.server.server_process import ServerProcess, require_websockets
-    from raymarch.viewer.watched_file import WatchedFile, view_file
+    from raymarch.viewer.view import WatchedFile, view_file
 
     again = f"raymarch view {out}/island.h5 --views {out}/scene --split test"
     try:
         require_websockets()
     except RaymarchError as error:
-        say.note(f"{error}; then {again}")
+        output.note(f"{error}; then {again}")
         return
     if (why := no_browser(os.environ, sys.platform)) and not ssh_line(0, os.environ):
-        say.note(f"no viewer is opened, as {why}; {again} --no-browser says its URL")
+        output.note(f"no viewer is opened, as {why}; {again} --no-browser says its URL")
         return
     server = ServerProcess()
     try:
         with asked_to_stop() as asked:
             views = load_views(f"{out}/scene", "test", for_fit=False)
-            ready = partial(announce, server, say.result, say.note, browser=True)
+            ready = partial(announce, server, output.result, output.note, browser=True)
             view_file(server, WatchedFile(f"{out}/island.h5"), views, asked, ready=ready)
     finally:
         server.close()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, say
-from raymarch.cli.device import Device, computed_on
+from raymarch.cli import options, output
 from raymarch.cli.option_kinds import Box
+from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,10 +49,9 @@ def doctor(
     "note" what is worth knowing. Exit code 0: no error was found; 1: one was, or DATA cannot be looked at.
     """
     from raymarch.diagnosis.diagnose import examine
-    from raymarch.diagnosis.finding import by_severity
-    from raymarch.diagnosis.fit_settings import setting_of_fit
+    from raymarch.diagnosis.finding import by_severity, setting_of_fit
     from raymarch.diagnosis.reading import read_set
-    from raymarch.geometry.pose import require_box
+    from raymarch.geometry.boxes import require_box
     from raymarch.io.files.atomic import require_writable
     from raymarch.io.images.write import require_pictures
     from raymarch.views.world_origin import box_near
@@ -69,7 +68,7 @@ def doctor(
     reading |= {} if masks is None else {"masks": masks}
     views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
     if views is not None:
-        say.note(f"{views.count_in_words()} from {data}")
+        output.note(f"{views.count_in_words()} from {data}")
         given = None if given is None else box_near(given, views.origin)
         preset, taken, views = _of_fit_to_come(views, given)
         found = examine(views, given)
@@ -95,8 +94,8 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
     """Preset and box that `raymarch fit` would take, None where it finds one by masks; and the views without a box of
     their own that it would not."""
     from raymarch.errors import RaymarchError
-    from raymarch.fitting.presets import preset_of_views
-    from raymarch.fitting.scene_box import box_of_scene, with_points
+    from raymarch.fitting.plan.bounds import box_of_scene, with_points
+    from raymarch.fitting.settings.settings import preset_of_views
 
     preset = preset_of_views(views, given)
     if given is not None:
@@ -187,7 +186,7 @@ def _print(findings: Sequence[Finding], as_json: bool) -> None:
         options.print_json({"findings": [each.record() for each in findings]})
         return
     for each in findings:
-        say.result(f"{each.severity:8} {each.code}: {each.message}")
-        say.result(f"{'':8} {each.cure}")
+        output.result(f"{each.severity:8} {each.code}: {each.message}")
+        output.result(f"{'':8} {each.cure}")
     if not any(each.severity != "note" for each in findings):
-        say.result("no error or warning")
+        output.result("no error or warning")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import modes, options, say
-from raymarch.cli.device import Device, computed_on
+from raymarch.cli import modes, options, output
+from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,10 +61,10 @@ def evaluate(
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
     """
     from raymarch.cli.output import CountProgress
-    from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
     from raymarch.rendering.march_settings import march_for
+    from raymarch.views.identity import known_of
 
     _require_names(data, images, errors, sheet, overwrite)
     volume = options.fitted(run)
@@ -76,9 +76,9 @@ def evaluate(
     views = options.as_refined(volume, views)
     device.start()
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
-    say.note(f"{views.count_in_words()} from {data}")
+    output.note(f"{views.count_in_words()} from {data}")
     if fitted:
-        say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
+        output.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
     with pictures.placed(), CountProgress("evaluate", len(views)) as progress:
 
         def seen(i: int, image: np.ndarray) -> None:
@@ -126,12 +126,12 @@ def _say(result: Evaluation) -> None:
     """Scores of each view and their means, a line each."""
     width = max(len(v.name) for v in result.views)
     for view in result.views:
-        say.result(f"{view.name:{width}}  {_scores(view)}")
+        output.result(f"{view.name:{width}}  {_scores(view)}")
     click.echo(f"{'mean':{width}}  {_scores(result)}  {result.seconds_per_image:.2f} s an image")
     if result.masked_by:
-        say.note(f"masked: inside {result.masked_by}")
+        output.note(f"masked: inside {result.masked_by}")
     if result.lpips_missing and importlib.util.find_spec("lpips") is not None:  # who has it wants to know
-        say.note(f"no LPIPS: {result.lpips_missing}")
+        output.note(f"no LPIPS: {result.lpips_missing}")
 
 
 def _scores(of: ViewScore | Evaluation) -> str:
@@ -182,7 +182,7 @@ class _Pictures:
     def add(self, i: int, image: np.ndarray) -> None:
         """Write what is wanted of one view's image, as bright as pictures are, which is what is scored."""
         from raymarch.io.images.write import write_comparison, write_one_of_several
-        from raymarch.plot.error_sheets import error_picture
+        from raymarch.plot.fits import error_picture
 
         file, truth, mask = f"{self.views.names[i]}.png", self.views.rgb(i), self.views.mask(i)
         image = image.clip(0, 1)
@@ -198,8 +198,8 @@ class _Pictures:
         if self.sheet is None:
             return
         from raymarch.io.images.write import write_png
-        from raymarch.plot.error_sheets import error_sheet
-        from raymarch.plot.figure_pictures import picture_of
+        from raymarch.plot.fits import error_sheet
+        from raymarch.plot.panels import picture_of
 
         which = [i for i, _ in self.kept]
         truths, masks = [self.views.rgb(i) for i in which], [self.views.mask(i) for i in which]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import options, output
 from raymarch.cli.option_kinds import LARGEST, Box, Real
 
 
@@ -30,7 +30,7 @@ def export(
     from raymarch.io.files.ours import require_other
     from raymarch.io.meshes.mesh_file import offset_of, require_mesh_file
     from raymarch.io.volumes.volume_file import load
-    from raymarch.meshing.export import export_mesh
+    from raymarch.meshing.isosurface import export_mesh
 
     require_other(out, run)
     require_mesh_file(out, points=points is not None, overwrite=overwrite)
@@ -46,4 +46,4 @@ def export(
     if len(mesh.faces):
         what = f"{len(mesh.vertices):,} vertices, {len(mesh.faces):,} faces, {'closed' if closed else 'open'}"
     moved = f"; moved, add {','.join(map(repr, offset))} for the world's coordinates" if any(offset) else ""
-    say.result(f"{out}: {what}; {size:,} bytes{moved}")
+    output.result(f"{out}: {what}; {size:,} bytes{moved}")

@@ -2,27 +2,93 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, say
-from raymarch.cli.device import Device, computed_on
-from raymarch.cli.fit_view import require_view, view_on, view_options, viewed
+from raymarch.cli import options, output, serving
 from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, as_usage
+from raymarch.cli.start import Device, computed_on
+from raymarch.errors import RaymarchError
+from raymarch.fitting.report import cut_short
+from raymarch.io.volumes.volume_file import describe, save
+from raymarch.volumes.volume import Volume
 
 if TYPE_CHECKING:
     from raymarch.fitting.checkpoints.checkpoints import Checkpoints
     from raymarch.fitting.fitter import Fitter
-    from raymarch.fitting.keep import Kept
+    from raymarch.fitting.forecast import Forecast
     from raymarch.fitting.report import Fit
     from raymarch.fitting.settings.settings import FitSettings
     from raymarch.registration.refine import Refinement
     from raymarch.viewer.fit_viewer import FitViewer
     from raymarch.views.views import Views
+
+# `raymarch fit --view`: a fit in the browser as it runs.
+
+
+def view_options(command: Any) -> Any:
+    """Options of a fit that is looked at."""
+    of = "Of --view: "
+    for option in (
+        click.option(
+            "--no-browser",
+            is_flag=True,
+            help=f"{of}only print the URL, the first line of stdout, with --json of stderr.",
+        ),
+        click.option("--port", type=click.IntRange(0, 65535), default=0, help=f"{of}where to listen; else a free one."),
+        click.option("--view", is_flag=True, help="Look at the fit in a browser as it runs, and at what came of it."),
+    ):
+        command = option(command)
+    return serving.server_options(of)(command)
+
+
+def require_view(wanted: bool, port: int, no_browser: bool) -> None:
+    """UsageError for options of --view without it."""
+    if (port or no_browser) and not wanted:
+        raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
+    if serving.given() and not wanted:
+        raise click.UsageError(f"{serving.given()[0]} is of --view; give it, or leave this out")
+
+
+@contextmanager
+def viewed(wanted: bool, port: int, no_browser: bool, as_json: bool = False) -> Iterator[FitViewer | None]:
+    """Viewer of a fit that is about to begin, its URL said, beside JSON on stderr; None where none is wanted."""
+    if not wanted:
+        yield None
+        return
+    from raymarch.viewer.fit_viewer import FitViewer
+    from raymarch.viewer.server.browser import announce
+
+    with FitViewer(serving.server(port)) as viewer:
+        viewer.file = str(click.get_current_context().params.get("out") or "")
+        announce(viewer.server, output.note if as_json else output.result, output.note, browser=not no_browser)
+        viewer.server.send({"type": "note", "text": "the fit is about to begin"}, hello=True)
+        yield viewer
+
+
+def view_on(viewer: FitViewer | None) -> None:
+    """Serve the volume of a fit that has come to its end until Ctrl-C; one that was interrupted is not waited for.
+
+    The fit is done and saved, so that a page's server that is gone is a note.
+    """
+    if viewer is None or not viewer.done:
+        return
+    from raymarch.system.interrupt import asked_to_stop
+
+    if viewer.server.running:
+        output.note("the page shows what came of it; Ctrl-C ends it")
+    with asked_to_stop() as asked:
+        viewer.viewer.run(lambda: asked() or not viewer.server.running)
+    if not (asked() or viewer.server.running):
+        output.note("the page's server has ended; what was fitted is saved, and raymarch view shows it")
 
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
@@ -103,9 +169,8 @@ def fit(
     that is not, which goes beside it as NAME.interrupted.h5. Exit code 0: it is in the file asked for, all of it or
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
-    from raymarch.cli.dry_run import dry_run as dry_run_of
-    from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE, cut_short
+    from raymarch.fitting.settings.settings import preset as settings_of
     from raymarch.io.files.lock import locked
     from raymarch.io.image_sets.load import load_views
 
@@ -118,7 +183,7 @@ def fit(
         settings = settings_of(preset or "default", **changes)
     checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
-    with say.warnings_kept() as warnings, ExitStack() as alone:
+    with output.warnings_kept() as warnings, ExitStack() as alone:
         if out is not None and not dry_run:
             alone.enter_context(locked(out, "choose another --out"))
         views = load_views(
@@ -127,10 +192,10 @@ def fit(
         )  # fmt: skip
         if preset is None:
             settings = settings_of(_preset_of(views, box), **changes)
-        say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
+        output.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
 
         if checkpoints is None or out is None:
-            return dry_run_of(views, settings, box, as_json, refines=refine or bool(refine_also), also=refine_also)
+            return print_forecast(views, settings, box, as_json, refines=refine or bool(refine_also), also=refine_also)
 
         wanted = resume or checkpoint_every is not None
         how = {"box": box, "checkpoints": checkpoints if wanted else None}
@@ -141,7 +206,9 @@ def fit(
                 checkpoints.remove()
             elif wanted and Path(checkpoints.path).exists():
                 on = "--resume --view, and lower rates there," if result.ended.startswith(NOT_FINITE) else "--resume"
-                say.note(f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there")
+                output.note(
+                    f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there"
+                )
             alone.close()  # what follows only looks at it
             view_on(viewer)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
@@ -160,7 +227,6 @@ def _run(
     """The fit, and where its volume is saved."""
     from raymarch.cli.output import FitProgress
     from raymarch.fitting import fit as fitting
-    from raymarch.fitting.keep import keep
     from raymarch.fitting.report import NoStep, cut_short
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
     from raymarch.registration.refined_fit import fit_refined
@@ -208,20 +274,20 @@ def _require_out(out: str | None, data: str, overwrite: bool, every: float | Non
 
 def _preset_of(views: Views, box: list[list[float]] | None) -> str:
     """Name of the preset to take where none is asked for; said on stderr where it is not the default."""
-    from raymarch.fitting.presets import preset_of_views
+    from raymarch.fitting.settings.settings import preset_of_views
 
     name = preset_of_views(views, box)
     if name != "default":
-        say.note(f"the views show no object by itself but a scene, so --preset {name} is taken")
+        output.note(f"the views show no object by itself but a scene, so --preset {name} is taken")
     elif preset_of_views(views) != name:
-        say.note("--box means --preset default, one box; for a horizon behind it --preset photos --set boxes=6")
+        output.note("--box means --preset default, one box; for a horizon behind it --preset photos --set boxes=6")
     return name
 
 
 def _say_moved(refinement: Refinement) -> None:
     """How far the cameras moved, as a note."""
     degrees, share = refinement.degrees, 100 * refinement.share
-    say.note(
+    output.note(
         f"cameras turned by {degrees.mean():.2f} degrees and moved by {share.mean():.2f} % of their distance in the"
         f" mean, by {degrees.max():.2f} degrees and {share.max():.2f} % at most"
     )
@@ -237,16 +303,16 @@ def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json:
     ended = "" if result.ended == DONE or is_early(result.ended) else f"; {result.ended}"  # a warning has said that
     corners = ",".join(f"{v:.3g}" for v in result.box.ravel().tolist())
     if result.volume.ndc_from_world is None:
-        say.note(f"box {corners} (--box overrides){ended}")
+        output.note(f"box {corners} (--box overrides){ended}")
     else:
         near = near_of(result.volume.ndc_from_world)
-        say.note(f"NDC, near plane at {near:.3g} world units (--set ndc=False overrides){ended}")
+        output.note(f"NDC, near plane at {near:.3g} world units (--set ndc=False overrides){ended}")
     if kept.why:
-        say.note(f"raymarch: {kept.why}")
+        output.note(f"raymarch: {kept.why}")
     findings = [f"{finding.message}; {finding.cure}" for finding in of_volume(result.volume, views)]
     for each in findings:
-        say.note(f"note: {each}")
-    say.note(
+        output.note(f"note: {each}")
+    output.note(
         f"note: {result.preparation:.0f} s of loading and compiling came before the steps and their"
         f" {result.seconds:.0f} s; kernels are compiled once a machine, and read from then on"
     )
@@ -270,4 +336,153 @@ def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json:
     else:
         size = samples_in_words(result.volume.shape, result.volume.boxes)
         quality = f"{last.psnr:.2f} dB on its rays, {result.seconds:.0f} s"
-        say.result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
+        output.result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
+
+
+# `raymarch fit --dry-run`: what a fit would take in memory and time.
+
+
+def print_forecast(
+    views: Views,
+    settings: FitSettings,
+    box: list[list[float]] | None,
+    as_json: bool,
+    refines: bool = False,
+    also: Sequence[str] = (),
+) -> int:
+    """Exit code, once the forecast is printed; RaymarchError where the fit would raise one."""
+    from raymarch.fitting import forecast as cost
+    from raymarch.fitting.forecast import forecast
+    from raymarch.fitting.schedule import ending, is_early
+    from raymarch.registration.refined_fit import forecast_refined
+
+    output.note(
+        f"measuring {cost.PROBE} steps, or {cost.PROBE_SECONDS:.0f} s of them; what is not yet compiled on this machine"
+        " comes first"
+    )
+    record: dict[str, Any] = {}
+    lines: list[str] = []
+    if refines:
+        first, ahead, told = forecast_refined(views, settings, also=also, box=box)
+        lines = [refinement_in_words(first, ahead)]
+        record["refine"] = {"bytes": ahead.memory.total, "steps": first.steps, "seconds": first.seconds}
+    else:
+        told = forecast(views, settings, box=box)
+    if as_json:
+        options.print_json({**told.record(), **record})
+    else:
+        click.echo("\n".join([*lines, in_words(told)]))
+    if told.steps is not None and is_early(ended := ending(told.steps, settings)):
+        output.note(f"note: the fit would be {ended}")
+    return 0
+
+
+def refinement_in_words(first: FitSettings, ahead: Forecast) -> str:
+    """Refinement before a fit in words: a line."""
+    steps = "" if first.steps is None else f"{first.steps} steps"
+    if first.seconds is None:
+        long = f"{steps} before the fit, whose time, of the moves too, comes on top and is not measured"
+    else:
+        long = f"the first {first.seconds:.3g} s{f', or {steps}' if steps else ''}; below is the fit in what is left"
+    return f"refine  {ahead.memory.total / 1e9:.2f} GB at its peak; {long}"
+
+
+def in_words(forecast: Forecast) -> str:
+    """Forecast of a fit in words: a line each for its grid, its memory and its time."""
+    from raymarch.volumes.samples import samples_in_words
+
+    memory, free = forecast.memory, f"{forecast.free_bytes / 1e9:.1f} GB are free"
+    parts = ", ".join(f"{name} {size / 1e9:.2f}" for name, size in memory.parts.items())
+    lines = [
+        f"grid    {samples_in_words(memory.shape, forecast.boxes)} samples, SH degree {memory.sh_degree}",
+        f"memory  {memory.total / 1e9:.2f} GB at its peak ({parts}); {free}",
+    ]
+    if forecast.seconds is not None:
+        seconds = f"{forecast.seconds:.0f}" if forecast.seconds >= 10 else f"{forecast.seconds:.2g}"
+        lines.append(f"time    about {seconds} s for {forecast.steps} steps, measured on a few")
+    if forecast.preparation is not None:
+        lines.append(
+            f"start   {forecast.preparation:.0f} s here of loading and compiling, which come before; less once compiled"
+        )
+    return "\n".join(lines)
+
+
+# Saving the volume of a fit: less never takes the place of more, and nothing is lost.
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Place of a saved volume, and why it is not where it was wanted; "" if it is."""
+
+    path: Path
+    why: str = ""
+
+
+def keep(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) -> Kept:
+    """Volume of a fit saved to `path`, or beside it where it was cut short and `path` is a finished one.
+
+    Where it cannot be written there, it goes to the working folder, the temporary one or the home, under a name that
+    is free. An older one that was cut short is replaced.
+
+    Raises RaymarchError where none of them takes it.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: p[..., 0], shape=(4, 4, 4))
+        >>> keep(ball, "ball.h5").path.name
+        'ball.h5'
+    """
+    wanted = Path(path)
+    place, why = wanted, ""
+    if cut_short(volume.provenance.get("ended")) and _is_finished(wanted):
+        place = next(p for p in _numbered(wanted, ".interrupted") if not _is_something(p) or _is_cut_short(p))
+        why = f"{wanted} is finished and stays as it was; this one, cut short, is {place}"
+    try:
+        save(volume, place, overwrite and place == wanted)
+        return Kept(place, why)
+    except RaymarchError as error:
+        for folder in (Path.cwd, _private_folder, Path.home):
+            if second := _saved_in(folder, volume, wanted):
+                return Kept(second, f"{error}; it is saved as {second}, move it from there")
+        raise
+
+
+def _saved_in(folder: Callable[[], Path], volume: Volume, wanted: Path) -> Path | None:
+    """Where it was saved in the folder, under a name as wanted that was free; None if it could not be."""
+    try:
+        path = next(p for p in _numbered(folder() / wanted.name) if not _is_something(p))
+        save(volume, path)
+        return path
+    except (RaymarchError, OSError, RuntimeError):  # RuntimeError: there is no home
+        return None
+
+
+def _private_folder() -> Path:
+    """A new folder: in the one for temporary files others could have laid links under the volume's name."""
+    return Path(tempfile.mkdtemp(prefix="raymarch-"))
+
+
+def _numbered(path: Path, extra: str = "") -> Iterator[Path]:
+    """`ball.h5` as ball.h5, ball-2.h5, ball-3.h5 and so on, with something extra before the suffix."""
+    for i in range(1, 1000):
+        yield path.with_name(f"{path.stem}{extra}{f'-{i}' if i > 1 else ''}{path.suffix}")
+
+
+def _is_something(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _is_finished(path: Path) -> bool:
+    """Whether it is a volume that was not cut short; one that no fit made is."""
+    return _ended(path) is not None and not _is_cut_short(path)
+
+
+def _is_cut_short(path: Path) -> bool:
+    return cut_short(_ended(path))
+
+
+def _ended(path: Path) -> object:
+    """How the fit of a volume file ended, as it says itself; "" where it does not, None where it is no volume."""
+    try:
+        return describe(path).provenance.get("ended") or ""
+    except RaymarchError:
+        return None

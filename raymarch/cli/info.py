@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import options, output
+
+if TYPE_CHECKING:
+    from raymarch.io.volumes.summary import ScalarSummary
+    from raymarch.volumes.scalar_volume import ScalarVolume
 
 RAYS = "on training rays that meet the box; raymarch evaluate tells it on whole images, best ones not fitted"
 SIDE = 800  # pixels a side of the image that the forecast is about
-MOST, FIRST = 12, 3  # entries of a list up to which all are shown, and how many of a longer one
+MAX_SHOWN, SHOWN_OF_MORE = 12, 3  # entries of a list up to which all are shown, and how many of a longer one
 
 
 @click.command(epilog="Example: raymarch info tower.h5")
@@ -36,9 +42,8 @@ def info(
             )
         _machine(as_json)
         return
-    from raymarch.cli.scalar_info import print_scalar
     from raymarch.device.memory import memory_of_rendering
-    from raymarch.io.volumes.scalar_summary import ScalarSummary
+    from raymarch.io.volumes.summary import ScalarSummary
     from raymarch.io.volumes.volume_file import describe, load
     from raymarch.volumes.bricks import bricks_in_words
     from raymarch.volumes.samples import samples_in_words
@@ -78,24 +83,23 @@ def info(
     for name, value in [*record.items(), *provenance.items()]:
         rows = value.items() if isinstance(value, dict) else [("", value)]
         for i, (part, one) in enumerate(rows):
-            say.result(f"{_short(name) if i == 0 else '':16} {_short(part):14} {_short(one)}".rstrip())
+            output.result(f"{_short(name) if i == 0 else '':16} {_short(part):14} {_short(one)}".rstrip())
 
 
 def _machine(as_json: bool) -> None:
     """Memory layouts in force, and where they are from."""
-    from raymarch.device.layout_cache import choice_file, in_force, processor
-    from raymarch.device.layout_choice import IN_WORDS, block_in_words
+    from raymarch.device.layout_choice import IN_WORDS, block_in_words, choice_file, in_force, processor
 
     found, file = in_force(), str(choice_file())
     if as_json:
         record = {"processor": processor(), "layouts": asdict(found.choice), "measured": dict(found.measured)}
         options.print_json({**record, "date": found.date, "file": file if found.date else None})
         return
-    say.result(f"{'processor':16} {processor()}")
-    say.result(f"{'layouts':16} {f'measured {found.date}, {file}' if found.date else 'not measured: raymarch tune'}")
+    output.result(f"{'processor':16} {processor()}")
+    output.result(f"{'layouts':16} {f'measured {found.date}, {file}' if found.date else 'not measured: raymarch tune'}")
     for kind, block in asdict(found.choice).items():
         origin = "measured" if kind in found.measured else "default"
-        say.result(f"{'':16} {IN_WORDS[kind]:42} {block_in_words(block):12} {origin}")
+        output.result(f"{'':16} {IN_WORDS[kind]:42} {block_in_words(block):12} {origin}")
 
 
 def _short(value: object) -> str:
@@ -103,9 +107,128 @@ def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (list, tuple)):
-        rest = f"  ... {len(value)} in all" if len(value) > MOST else ""
-        some = value[:FIRST] if rest else value
+        rest = f"  ... {len(value)} in all" if len(value) > MAX_SHOWN else ""
+        some = value[:SHOWN_OF_MORE] if rest else value
         return "  ".join("(" + _short(v) + ")" if isinstance(v, (list, tuple)) else _short(v) for v in some) + rest
     if isinstance(value, dict):
         return "  ".join(f"{name}={_short(v)}" for name, v in value.items())
     return "-" if value is None else str(value).encode("unicode_escape").decode()
+
+
+# Contents of a scalar volume's file in lines, for `raymarch info`.
+
+MAX_VALUES_READ = 1 << 26  # values that are looked at; of more every so many along each axis
+BAR = 40  # characters of the longest bar
+SIDES = dict(
+    zip("RLAPSI", ("the right", "the left", "the front", "the back", "the head", "the feet"), strict=True)
+)  # fmt: skip
+
+
+def print_scalar(file: str, summary: ScalarSummary, place: dict[str, Any], as_json: bool, extra: dict) -> None:
+    """What a scalar volume's header says, and range, mean and histogram of its values."""
+    from raymarch.errors import RaymarchError
+    from raymarch.volumes.value_kind import contents_of
+
+    record: dict[str, Any] = {**summary.record(), **extra}
+    stride = math.ceil((math.prod(summary.shape) / MAX_VALUES_READ) ** (1 / 3))
+    try:
+        volume, whole = _read(file, stride, place)
+        found = contents_of(volume)
+        record |= {"low": found.low, "high": found.high, "mean": found.mean, "stride_of_values": stride}
+        record["histogram"] = {"edges": list(found.edges), "counts": list(found.counts)}
+        record["suggested"] = suggested(file, volume, place, whole)
+    except RaymarchError as error:
+        output.note(f"note: the values were not looked at: {error}")
+    if as_json:
+        options.print_json(record)
+        return
+    for name, text in _lines(record):
+        output.result(f"{name:16} {text}".rstrip())
+
+
+def _read(file: str, stride: int, place: dict[str, Any]) -> tuple[Any, bool]:
+    """Volume, NaN of it taken as empty, and whether it has none."""
+    from raymarch.errors import RaymarchError
+    from raymarch.io.volumes.volume_file import load
+
+    try:
+        return load(file, stride=stride, **place), True
+    except RaymarchError:
+        return load(file, stride=stride, nan="empty", **place), False
+
+
+def suggested(file: str, volume: ScalarVolume, place: dict[str, Any], whole: bool = True) -> dict[str, Any] | None:
+    """What a first look at a volume takes: window, table, value of a surface, and commands to type; None of values that
+    single precision hardly tells apart. What `raymarch render` does not read as it is, is converted first."""
+    from raymarch.errors import RaymarchError
+    from raymarch.volumes.default_table import table_of_kind
+    from raymarch.volumes.value_kind import WORDS, kind_of
+
+    seen = volume.as_volume()
+    kind = kind_of(seen, volume.unit)
+    try:
+        table = table_of_kind(seen, kind)[1]
+    except RaymarchError:
+        return None
+    window, (low, high) = [kind.ground, kind.top], volume.range
+    iso = kind.iso if kind.iso is not None and low < kind.iso < high else None
+    named, commands = shlex.quote(file), []
+    options = {"channel": "--channel", "time": "--time-point", "level": "--level", "format": "--format"}
+    changes = [f"{options[name]} {said}" for name, said in place.items() if said is not None]
+    changes += [] if whole else ["--nan empty"]
+    if changes:
+        commands.append(f"raymarch convert {named} one.h5 {' '.join(changes)}")
+        named = "one.h5"
+    if window[0] < window[1]:
+        commands.append(f"raymarch slices {named} --window {window[0]:.12g},{window[1]:.12g} --out slices.png")
+    how = "--mode average" if kind.name == "level" else f"--table {table}"
+    commands.append(f"raymarch render {named} --orbit 8 {how} --out pictures")
+    if iso is not None:
+        commands.append(f"raymarch render {named} --orbit 8 --iso {iso:.12g} --out surface")
+    up = None if volume.world else "0,0,-1"
+    if up:
+        commands.append(f"raymarch render {named} --orbit 8 {how} --up {up} --out upside-down")
+    return {"kind": WORDS[kind.name], "window": window, "iso": iso, "table": table, "up": up, "commands": commands}
+
+
+def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names and texts of the lines, those of nothing left out."""
+    from raymarch.errors import figures
+
+    def several(numbers: list[float], sign: str = "  ", step: float = 0.0) -> str:
+        return sign.join(figures(x, step=step)[0] for x in numbers)
+
+    unit, length = record["unit"], record["length_unit"]
+    spacing = several(record["spacing"], " x ") + (f" {length}" if length else "  (no unit of length is said)")
+    lines = [
+        ("name", record["name"]),
+        ("shape", several(record["shape"], " x ")),
+        ("values", f"{record['dtype']}" + (f", in {unit}" if unit else "")),
+        ("spacing", spacing),
+        ("origin", several(record["origin"], step=min(record["spacing"]))),
+        *[("directions" if i == 0 else "", f"{axis}  {several(row)}") for i, (axis, row) in enumerate(
+            zip("xyz", record["directions"], strict=True)
+        )],
+    ]  # fmt: skip
+    if (record["slope"], record["intercept"]) != (1.0, 0.0):
+        lines.insert(3, ("scaled", f"stored x {record['slope']:g} + {record['intercept']:g}"))
+    if record["world"]:
+        words = ", ".join(f"{axis} to {SIDES[side]}" for axis, side in zip("xyz", record["sides"], strict=True))
+        lines.append(("sides", f"{record['sides']} in a world of {record['world']}: {words}"))
+    if "low" in record:
+        low, high = figures(record["low"], record["high"])
+        mean = figures(record["mean"], step=record["high"] - record["low"])[0]
+        lines.append(("range", f"{low} to {high}, mean {mean}"))
+        if record["stride_of_values"] > 1:
+            lines.append(("", f"of one value in {record['stride_of_values']} along each axis"))
+        edges, counts = figures(*record["histogram"]["edges"]), record["histogram"]["counts"]
+        for i, count in enumerate(counts):
+            bar = "#" * math.ceil(BAR * count / max(counts))
+            lines.append(("histogram" if i == 0 else "", f"{edges[i]:>12}  {count:>12,}  {bar}"))
+    if record.get("suggested"):
+        lines.append(("seems to be", record["suggested"]["kind"]))
+        lines += [("try" if i == 0 else "", line) for i, line in enumerate(record["suggested"]["commands"])]
+    lines += [(name, f"{record[name]:,}") for name in ("bytes_on_disk", "bytes_in_memory", "bytes_to_render")]
+    if "seconds_to_render" in record:
+        lines.append(("seconds_to_render", f"{record['seconds_to_render']:.4g}"))
+    return [(name, text) for name, text in lines if text]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import say
+from raymarch.cli import output
 from raymarch.cli.option_kinds import FOLD, LARGEST, Interval, Real, Whole, as_usage, packed
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ class Shown:
 
     def _of_mode(self, volume: AnyVolume, seen: Volume, lit: bool) -> dict[str, Any]:
         """Mode, and what is its own: a table and its light, the value of a surface."""
-        from raymarch.data.default_table import has_values_alone
         from raymarch.errors import RaymarchError
         from raymarch.rendering.shading import Shading
+        from raymarch.volumes.default_table import has_values_alone
 
         mode, table, iso = self.mode, self.table, self.iso
         asked = {"shading": Shading()} if self.shading else {}
@@ -133,7 +133,7 @@ class Shown:
         if mode == "isosurface":
             if iso is None:
                 iso = _iso(volume, seen)
-                say.note(f"the surface is at {iso:.6g}; --iso takes another")
+                output.note(f"the surface is at {iso:.6g}; --iso takes another")
             return {"mode": mode, "iso": iso, **asked}
         if mode != "transfer":
             return {"mode": mode, **asked}
@@ -148,9 +148,9 @@ class Shown:
 
         free = alone and table_of(seen) is None and not (self.shading or self.preintegrated)
         if free and _kind(volume, seen).name == "level":
-            say.note("mode average, as no values stand out from the rest; --mode transfer shows the upper ones")
+            output.note("mode average, as no values stand out from the rest; --mode transfer shows the upper ones")
             return "average"
-        say.note("mode transfer, as the volume has values and no colours; --mode takes another")
+        output.note("mode transfer, as the volume has values and no colours; --mode takes another")
         return "transfer"
 
 
@@ -184,7 +184,7 @@ def _kind(volume: AnyVolume, seen: Volume) -> ValueKind:
 
 def _iso(volume: AnyVolume, seen: Volume) -> float:
     """Value of a surface about what is seen of a volume by default."""
-    from raymarch.data.default_table import default_table, has_values_alone
+    from raymarch.volumes.default_table import default_table, has_values_alone
 
     if has_values_alone(seen) and (iso := _kind(volume, seen).iso) is not None:
         return iso
@@ -196,8 +196,10 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
     """Table of a file, of a name or of a colour map, over the volume's range where no ends are given, and whether it is
     one of a name; where none is asked for that which the volume was fitted through, or that of its kind."""
     from raymarch.arguments.guess import did_you_mean
-    from raymarch.data.colormaps import FEW, import_matplotlib
-    from raymarch.data.default_table import (
+    from raymarch.errors import RaymarchError, figures
+    from raymarch.io.volumes.transfer_table import load_table
+    from raymarch.rendering.march_settings import table_of
+    from raymarch.volumes.default_table import (
         HOUNSFIELD,
         NAMES,
         OF_KIND,
@@ -206,9 +208,7 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         range_of,
         table_of_kind,
     )
-    from raymarch.errors import RaymarchError, figures
-    from raymarch.io.volumes.transfer_table import load_table
-    from raymarch.rendering.march_settings import table_of
+    from raymarch.volumes.transfer_function import FEW, import_matplotlib
     from raymarch.volumes.value_kind import WORDS
 
     if table is not None and ":" in table and "@" in table and not table.lower().endswith(".json"):
@@ -219,12 +219,12 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         if "," not in table:
             raise click.UsageError(f"--table {table}: want table.json, or the name of a colour map such as bone")
     if table is None and (fitted := table_of(seen)) is not None:
-        say.note("seen through the table that it was fitted through; --table takes another")
+        output.note("seen through the table that it was fitted through; --table takes another")
         return fitted, False
     if table is None:
         kind = _kind(volume, seen)
         made, called = table_of_kind(seen, kind)
-        say.note(f"--table {called}, over {made.unit_length:.4g} world units, as for {WORDS[kind.name]}")
+        output.note(f"--table {called}, over {made.unit_length:.4g} world units, as for {WORDS[kind.name]}")
         return made, kind.name != "constant"  # one value has no slope to light
     name, *numbers = table.split(",")
     try:
@@ -260,7 +260,7 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
     if not ends:
         first, last = figures(made.values[0], made.values[-1], least=4)
         opacity = made.opacities[-1]
-        say.note(f"--table {name},{first},{last},{opacity:g}, its opacity over {made.unit_length:.4g} world units")
+        output.note(f"--table {name},{first},{last},{opacity:g}, its opacity over {made.unit_length:.4g} world units")
     return made, False
 
 
@@ -303,8 +303,8 @@ def in_window(seen: Rendering, window: list[float] | None, mean: bool = False) -
     of `mean` values, which differ little, goes from end to end of most of them."""
     import numpy as np
 
-    from raymarch.data.value_contents import apart
     from raymarch.errors import figures
+    from raymarch.volumes.value_kind import apart
 
     met = seen.opacity != 0
     if window is None:
@@ -313,6 +313,6 @@ def in_window(seen: Rendering, window: list[float] | None, mean: bool = False) -
         high = float(np.quantile(values, 0.995) if mean else values.max()) if values.size else low
         window = list(apart(low, high))
         black, white = figures(*window, least=4)
-        say.note(f"black is {black}, white {white}, by the first image; --window takes others")
+        output.note(f"black is {black}, white {white}, by the first image; --window takes others")
     low, high = window
     return ((seen.image - low) / (high - low)).clip(0, 1) * met[..., None], window

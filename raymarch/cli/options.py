@@ -8,11 +8,13 @@ import json
 import math
 import time
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import say
+from raymarch.cli import output
+from raymarch.cli.modes import Shown
 from raymarch.cli.option_kinds import FOLD, Box, Colour, Plane, Real, Whole
 from raymarch.errors import in_letters
 
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from raymarch.geometry.clip import Clip
+    from raymarch.rendering.march_settings import March
+    from raymarch.rendering.renderer import Renderer, TogetherRenderer
     from raymarch.views.views import Views
-    from raymarch.volumes.volume import Volume
+    from raymarch.volumes.volume import AnyVolume, Volume
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
 LONGEST = 1000  # characters of a setting
@@ -145,7 +149,7 @@ def as_refined(volume: Volume, views: Views, *, say_so: bool = True) -> Views:
     if count := moved_poses(moved, found):
         told.append(f"poses of {count} of {len(views)} views")
     if say_so and told:
-        say.note(f"{' and '.join(told)} as the fit refined them")
+        output.note(f"{' and '.join(told)} as the fit refined them")
     return found
 
 
@@ -193,7 +197,7 @@ def clip_of(box: list[list[float]] | None, planes: Sequence[list[float]], volume
     reaches = [np.where(row[:3] > 0, upper, lower) @ row[:3] >= row[3] for row in clip.half_spaces]
     if not all(reaches):
         ends = " to ".join(" ".join(f"{x:.4g}" for x in corner) for corner in outermost)
-        say.note(f"note: the clip leaves nothing of the volume, whose box is {ends}")
+        output.note(f"note: the clip leaves nothing of the volume, whose box is {ends}")
     return clip
 
 
@@ -211,3 +215,57 @@ def plain(value: object) -> object:
 def print_json(record: dict) -> None:
     """JSON output: one line on stdout."""
     click.echo(json.dumps(plain(record), allow_nan=False))
+
+
+# Options of several volumes shown together, and the renderer that they say.
+
+others = click.option(
+    "--with", "others", metavar="VOLUME", multiple=True, help="Show another volume together with it; up to three times."
+)
+their_tables = click.option(
+    "--with-table",
+    "tables",
+    metavar="FILE|MAP",
+    multiple=True,
+    help="Transfer function of a volume given by --with, in their order; chosen as --table is if not given.",
+)
+
+
+def with_others(
+    volume: Volume, march: March, shown: Shown, paths: Sequence[str], tables: Sequence[str]
+) -> tuple[list[Volume], list[March]]:
+    """A volume and those of the option `others`, and the march of each by its table or by what it holds.
+
+    RaymarchError for what cannot be shown together.
+    """
+    from raymarch.io.volumes.volume_file import load
+    from raymarch.rendering.renderer import VOLUMES, marches_for
+
+    if len(tables) > len(paths):
+        raise click.UsageError(f"--with-table is there {len(tables)} times, --with {len(paths)}; give one for each")
+    if not paths:
+        return [volume], [march]
+    volumes = VOLUMES("volumes", [volume, *(_in_world_of(volume, load(path), path) for path in paths)])
+    given = [*tables, *[None] * (len(paths) - len(tables))]
+    theirs = [
+        Shown(table=table, step=shown.step, supersample=shown.supersample).march(other, lit=False)
+        for other, table in zip(volumes[1:], given, strict=True)
+    ]
+    return volumes, marches_for(volumes, [march, *theirs])
+
+
+def _in_world_of(volume: AnyVolume, other: AnyVolume, path: str) -> AnyVolume:
+    """Another volume in the world of a volume, which is said, where both say theirs."""
+    world, its = (getattr(one, "world", "") for one in (volume, other))
+    if not (world and its and world != its):
+        return other
+    output.note(f"{path}: turned from {its} to {world}, the world of the first volume")
+    return other.in_world(world)  # type: ignore[union-attr]  # as only a scalar volume has one
+
+
+def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer | TogetherRenderer:
+    """Renderer of one volume, or of several together, all of them clipped."""
+    from raymarch.rendering.renderer import Renderer, TogetherRenderer
+
+    cut = [replace(march, clip=clip) for march in marches]
+    return Renderer(volumes[0], cut[0]) if len(volumes) == 1 else TogetherRenderer(volumes, cut)

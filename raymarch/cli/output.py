@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
+import logging
+import os
+import re
 import sys
 import time
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -19,6 +26,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Column
+
+from raymarch.errors import escaped
 
 if TYPE_CHECKING:
     from raymarch.fitting.report import Report
@@ -187,3 +196,124 @@ class StageProgress:
             self._last, self._stage = now, what
             with contextlib.suppress(OSError):  # nobody reads any more: the work goes on
                 print(f"{what} {done} of {total}{left}", file=sys.stderr, flush=True)
+
+
+# Output of the command line: one line each, without what would steer a terminal, on streams that are open.
+
+QUOTED = re.compile(r"'([^']+)'")  # what a usage error is about
+LONGEST = 800  # characters of a line
+SAID = "raymarch: notes"  # key of a context's `meta`: those that were said
+_words: Callable[[str], str] = str
+
+
+def shown(text: object) -> str:
+    """Text with all that is not printable as escapes: names of files may hold newlines and colour codes.
+
+    Example:
+        >>> shown("two\\nlines")
+        'two\\\\nlines'
+    """
+    text = str(text)
+    if len(text) > LONGEST:  # a name of thousands of characters, which nobody reads
+        text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+    return escaped(text)
+
+
+def result(text: str) -> None:
+    """Result line on stdout."""
+    click.echo(shown(text))
+
+
+def note(text: str) -> None:
+    """Note on stderr; where that is gone, nothing: the work goes on."""
+    with contextlib.suppress(OSError):
+        click.echo(shown(text), err=True)
+
+
+def usage(error: click.UsageError, guess: str = "") -> None:
+    """Usage error, in the lines that click makes of it, and what may be meant."""
+    text = io.StringIO()
+    error.show(file=text)
+    *lines, last = text.getvalue().splitlines()
+    for line in lines:
+        note(line)
+    note(f"{last.removesuffix('.')}; {guess}" if guess else last)
+
+
+def guess_of(error: click.UsageError) -> str:
+    """What may be meant by a choice that there is not; `mistakes` has the verbs and options."""
+    from raymarch.arguments.guess import did_you_mean
+
+    given = QUOTED.search(error.message)
+    if given is None or not error.ctx:
+        return ""
+    if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
+        return did_you_mean(given[1], error.param.type.choices)
+    return ""
+
+
+def translate(words: Callable[[str], str]) -> None:
+    """Have the package's messages said in the words of the verb that runs."""
+    global _words
+    _words = words
+
+
+def told(message: str) -> str:
+    """Message of the package in the words of the verb that runs."""
+    return _words(message)
+
+
+class _Notes(logging.Handler):
+    """Warnings of the package as notes, each once a verb: some read a file twice, its summary first."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = told(record.getMessage())
+        context = click.get_current_context(silent=True)
+        said: set[str] = context.find_root().meta.setdefault(SAID, set()) if context is not None else set()
+        if text not in said:
+            said.add(text)
+            note(f"note: {text}")
+
+
+class _Kept(logging.Handler):
+    """Warnings of the package, kept."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def warnings_kept() -> Iterator[list[str]]:
+    """Context whose list gets the warnings that are logged within it, for the JSON of a verb; they are said as well."""
+    kept = _Kept()
+    logging.getLogger().addHandler(kept)
+    try:
+        yield kept.messages
+    finally:
+        logging.getLogger().removeHandler(kept)
+
+
+def start() -> None:
+    """Make stdout, stderr and the log fit to be written to."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:  # closed: the next file opened would get its number, and what is printed to it
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            own = stream.encoding or "ascii"
+            encoding = "utf-8" if codecs.lookup(own).name == "ascii" else own  # of a shell that says nothing of letters
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+    logging.basicConfig(level=logging.WARNING, handlers=[_Notes()])
+
+
+def close() -> None:
+    """Have what is still to be written to stdout go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import options, output
 from raymarch.cli.option_kinds import DEGREES, Direction, Numbers, Real, Size, Whole, packed
 
 if TYPE_CHECKING:
@@ -188,30 +188,30 @@ class Where:
         how: dict[str, Any] = {"size": side, "orthographic": self.orthographic, "up": up, "front": look.front}
         if self.up is None and look.front is not None and not getattr(volume, "world", ""):
             turned = "--up 0,0,-1 turns the picture upside down, --up 1,0,0 or 0,1,0 raises what lies on its side"
-            say.note(f"the file says no sides of a body, so z is up; {turned}")
+            output.note(f"the file says no sides of a body, so z is up; {turned}")
         if self.orbit is None:
             return spiral_of_points(points, self.frames or FRAMES, **how)
         usual = 25.0 if look.front is None else ELEVATION_OF_VALUES
         return orbit_of_points(points, self.orbit, usual if self.elevation is None else self.elevation, **how)
 
     def _through(self, volume: Volume, reading: dict[str, Any]) -> list[Camera]:
+        from raymarch.geometry.camera_path import tour
         from raymarch.geometry.clear_path import clear_path
-        from raymarch.geometry.tour import tour
 
         keys = [camera for _, camera in of_set(volume, str(self.data), self.split or "train", reading)]
         order = tour(keys, KEYS)
         if len(order) < len(keys):
-            say.note(f"through {len(order)} of {len(keys)} cameras")
+            output.note(f"through {len(order)} of {len(keys)} cameras")
         path = clear_path(keys, order, self.frames or FRAMES, matter_of(volume, keys))
         if path.inside:
             told = f"the straight way leads through the volume in {path.inside} of {len(path.cameras)} frames"
             how = [f"goes by {path.by} more cameras"] * bool(path.by)
             how += [f"stands farther back in {path.back} frames"] * bool(path.back)
             how = how or ["goes from place to place"] * (path.left < path.inside)
-            say.note(f"{told}; the path {' and '.join(how)}" if how else told)
+            output.note(f"{told}; the path {' and '.join(how)}" if how else told)
             if path.left:
                 cure = "keys that raymarch view saves, as --path FILE.json, go where they are put"
-                say.note(f"note: {path.left} frames are inside the volume still; {cure}")
+                output.note(f"note: {path.left} frames are inside the volume still; {cure}")
         return path.cameras
 
 
@@ -220,8 +220,8 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
     what the cameras look at as `DENSE` says. Of values without colours, and of NDC, nothing is known to be."""
     import numpy as np
 
-    from raymarch.data.default_table import has_values_alone
-    from raymarch.geometry.optical_axes import meeting_of_axes
+    from raymarch.geometry.alignment import meeting_of_axes
+    from raymarch.volumes.default_table import has_values_alone
     from raymarch.volumes.volume import Volume as Fitted
 
     if not isinstance(volume, Fitted) or volume.ndc_from_world is not None or has_values_alone(volume):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from raymarch.cli import clip as clips
-from raymarch.cli import modes, options, paths, say, together
+from raymarch.cli import modes, options, output, paths
 from raymarch.cli.clip import Clip, Images
-from raymarch.cli.device import Device, computed_on
 from raymarch.cli.option_kinds import require_not_given
+from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +37,8 @@ MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
 @modes.shown
 @modes.window
-@together.others
-@together.their_tables
+@options.others
+@options.their_tables
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -75,7 +75,7 @@ def render(
     look = shown.look(volume, lit=not others)
     chosen = look.march
     modes.require_window(chosen, window)
-    volumes = together.with_others(volume, chosen, shown, others, tables)
+    volumes = options.with_others(volume, chosen, shown, others, tables)
     box = _box_of(volumes[0])
     behind = require_colour(background or look.background)
     reading = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
@@ -92,7 +92,7 @@ def render(
 
     from raymarch.cli.output import CountProgress
 
-    with CountProgress("render", len(named)) as progress, together.renderer_of(*volumes, cut) as renderer:
+    with CountProgress("render", len(named)) as progress, options.renderer_of(*volumes, cut) as renderer:
         images = Images(
             renderer, named, behind, window, modes.gives_values(chosen), extras, progress, chosen.mode == "average"
         )
@@ -127,7 +127,7 @@ class _Pictures:
         folder, kinds = Path(self.out), ("", "_opacity", "_depth") if self.extras else ("",)
         files = [f"{name}{kind}.png" for name, _ in images.named for kind in kinds]
         if gone := len(older_pictures(folder, files)):
-            say.note(f"{folder}: {gone} older pictures of raymarch's make room for the new ones")
+            output.note(f"{folder}: {gone} older pictures of raymarch's make room for the new ones")
         done, place = 0, folder
         try:
             with replacing_pictures(folder, files) as place:
@@ -138,16 +138,16 @@ class _Pictures:
                     done += 1
         except KeyboardInterrupt:
             left = f"{done} of {len(images.named)} images" if place == folder else "its older pictures, as they were"
-            say.note(f"{folder}: has {left}")
+            output.note(f"{folder}: has {left}")
             raise
-        say.result(f"{folder}: {len(images.named)} images")
+        output.result(f"{folder}: {len(images.named)} images")
         return 0
 
     def say(self) -> None:
         """Note of what depths are shown as."""
         if self.extras and self.reach is not None:
             near, far = self.reach
-            say.note(f"depth: white at {near:.4g}, dark at {far:.4g} world units, black where nothing is met")
+            output.note(f"depth: white at {near:.4g}, dark at {far:.4g} world units, black where nothing is met")
 
 
 def _write(

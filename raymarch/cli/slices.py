@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import options, output
 from raymarch.cli.option_kinds import Interval, Numbers, as_usage
 
 
@@ -34,12 +34,12 @@ def slices(
     channel: int | None, time: int | None, level: int | None, format: str | None, overwrite: bool,
 ) -> None:  # fmt: skip
     """Draw the slices of the volume in FILE, of any format that raymarch reads, across x, y and z of the world."""
-    from raymarch.data.colormaps import COLORMAP
     from raymarch.errors import RaymarchError
     from raymarch.io.images.write import require_pictures, write_png
     from raymarch.io.volumes.volume_file import load
-    from raymarch.plot.figure_pictures import picture_of
+    from raymarch.plot.panels import picture_of
     from raymarch.plot.volumes import slices as draw
+    from raymarch.volumes.transfer_function import COLORMAP
 
     if colour and (window is not None or colormap is not None):
         raise click.UsageError("--colour shows colours as they are; leave --window and --colormap out")
@@ -59,4 +59,4 @@ def slices(
         return three[0].figure
 
     write_png(out, picture_of(drawn), overwrite)
-    say.result(f"{out}: {', '.join(titles)}")
+    output.result(f"{out}: {', '.join(titles)}")

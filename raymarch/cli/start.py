@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from raymarch.cli import options, output
+from raymarch.cli.option_kinds import Whole, packed
+
+if TYPE_CHECKING:
+    from raymarch.runtime import Runtime
 
 IMPORTER = "<frozen importlib._bootstrap>"  # whose frame stands above that of each module that is imported
 
@@ -15,3 +25,30 @@ def spare_searches() -> None:
     together a quarter of a second of a command. The answer is the same.
     """
     getattr(inspect, "modulesbyfile", {}).setdefault(IMPORTER, "_frozen_importlib")
+
+
+# Options of the device to compute on.
+
+threads = click.option("--threads", type=Whole(1, 1024), metavar="N", help="Of the CPU; one a core if not given.")
+
+
+@dataclass(frozen=True)
+class Device:
+    """Device to compute on, as the options say: `arch`, and `threads` of a CPU."""
+
+    arch: str
+    threads: int | None = None
+
+    def start(self) -> Runtime:
+        """The runtime, started; RaymarchError where there is no such device."""
+        from raymarch.runtime import start
+        from raymarch.system.resources import cores
+
+        if self.threads and self.threads > cores():
+            output.note(f"note: {self.threads} threads on {cores()} cores; more than one a core makes nothing faster")
+        return start(self.arch, threads=self.threads)
+
+
+def computed_on(command: Any) -> Any:
+    """Options of the device, given to a command as `device`, a record of them."""
+    return options.arch(threads(packed(Device, "device")(command)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import options, output
 from raymarch.cli.option_kinds import require_not_given
 
 if TYPE_CHECKING:
@@ -25,39 +25,38 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
     """
     from raymarch.bench.tune import tune as measure
     from raymarch.cli.output import StageProgress
-    from raymarch.device import layout_cache
+    from raymarch.device import layout_choice
     from raymarch.runtime import start
 
     options.require_within("--seconds", seconds, 0, 3600)
     if forget:
         require_not_given(["seconds"], "is for measuring, and --forget measures nothing")
-        gone = layout_cache.forget()
+        gone = layout_choice.forget()
         if as_json:
             options.print_json({"forgotten": gone})
         else:
-            say.result("forgotten; layouts are the default" if gone else "nothing was measured on this processor")
+            output.result("forgotten; layouts are the default" if gone else "nothing was measured on this processor")
         return
     start("cpu")
     with StageProgress() as progress:
         tuned = measure(seconds, progress)
     if as_json:
-        options.print_json({**asdict(tuned), "file": str(tuned.file), "processor": layout_cache.processor()})
+        options.print_json({**asdict(tuned), "file": str(tuned.file), "processor": layout_choice.processor()})
         return
     _show(tuned)
-    if layout_cache.in_force().date is None:
-        say.note(f"note: the variable {layout_cache.VARIABLE} leaves it aside")
+    if layout_choice.in_force().date is None:
+        output.note(f"note: the variable {layout_choice.VARIABLE} leaves it aside")
 
 
 def _show(tuned: Tuned) -> None:
     """Table of what was found, a line a kind of grid."""
-    from raymarch.device.layout_cache import processor
-    from raymarch.device.layout_choice import IN_WORDS, block_in_words
+    from raymarch.device.layout_choice import IN_WORDS, block_in_words, processor
 
-    say.result(processor())
+    output.result(processor())
     for trial in tuned.trials:
         found = "  ".join(f"{block_in_words(block)} {1e3 * each:.1f} ms" for block, each in trial.seconds.items())
         kept = "the default" if trial.kept == trial.default else "clearly faster"
-        say.result(f"{IN_WORDS[trial.kind]:42} {found:36} {block_in_words(trial.kept)}, {kept}")
+        output.result(f"{IN_WORDS[trial.kind]:42} {found:36} {block_in_words(trial.kept)}, {kept}")
     for kind in tuned.missed:
-        say.result(f"{IN_WORDS[kind]:42} no time or memory; the next tune begins with it")
-    say.result(f"kept in {tuned.file}, {tuned.seconds:.0f} s")
+        output.result(f"{IN_WORDS[kind]:42} no time or memory; the next tune begins with it")
+    output.result(f"kept in {tuned.file}, {tuned.seconds:.0f} s")

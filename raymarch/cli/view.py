@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import modes, options, paths, say, serving
-from raymarch.cli.device import Device, computed_on
+from raymarch.cli import modes, options, output, paths, serving
+from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
     from raymarch.rendering.default_look import DefaultLook
@@ -48,7 +48,7 @@ def view(
     from raymarch.io.image_sets.load import load_views
     from raymarch.system.interrupt import asked_to_stop
     from raymarch.viewer.server.browser import announce
-    from raymarch.viewer.watched_file import WatchedFile, view_file
+    from raymarch.viewer.view import WatchedFile, view_file
     from raymarch.views.views import require_colour
 
     options.require_set(data, "--views DATA", downscale, holdout, follow_links)
@@ -68,7 +68,7 @@ def view(
             if asked():
                 raise KeyboardInterrupt
             device.start()
-            ready = partial(announce, server, say.result, say.note, browser=not no_browser)
+            ready = partial(announce, server, output.result, output.note, browser=not no_browser)
             looks = iter([first])  # of the file as it was read; of one that takes its place made anew, by the options
 
             def begin(volume: AnyVolume) -> DefaultLook:
@@ -84,11 +84,11 @@ def _begin(
     up: list[float] | None, background: str | None,
 ) -> DefaultLook:  # fmt: skip
     """Look that the options say of a volume; RaymarchError for what cannot be shown."""
-    from raymarch.data.default_table import range_of
     from raymarch.errors import RaymarchError
     from raymarch.geometry.orbit import UP
-    from raymarch.rendering.ray_settings import require_seen
+    from raymarch.rendering.march_settings import require_seen
     from raymarch.views.views import require_colour
+    from raymarch.volumes.default_table import range_of
     from raymarch.volumes.volume import VOLUME
 
     look, seen = shown.look(volume), VOLUME("volume", volume)

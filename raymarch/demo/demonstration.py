@@ -17,14 +17,12 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.report import Fit, Report, cut_short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
-from raymarch.io.files.atomic import replacing
-from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
+from raymarch.io.files.atomic import replacing, replacing_folder, require_new_folder
 from raymarch.io.files.ours import require_only, sizes_in
 from raymarch.io.images.write import write_png
-from raymarch.io.videos.av_library import has_av
-from raymarch.io.videos.write_video import write_video
+from raymarch.io.videos.write_video import has_av, write_video
 from raymarch.io.volumes.volume_file import save
-from raymarch.plot.figure_pictures import picture_of
+from raymarch.plot.panels import picture_of
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from raymarch.data.cores import workers
 from raymarch.demo.solids import Solid
 from raymarch.geometry.camera import Camera
+from raymarch.system.resources import workers
 from raymarch.views.display_values import eight_bit
 from raymarch.views.views import Views
 

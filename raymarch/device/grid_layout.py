@@ -4,24 +4,134 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import taichi as ti
 from taichi.lang.matrix import MatrixField
 
 from raymarch import runtime
-from raymarch.device.grid_fields import Fields
-from raymarch.device.layout_cache import in_force
-from raymarch.device.layout_choice import LayoutChoice, kind_of
-from raymarch.device.mark_fields import mark_fields, touched_fields
+from raymarch.device.layout_choice import LayoutChoice, in_force, kind_of
 from raymarch.device.memory import APART, BLOCK_EDGE, MAX_CELLS, cells_of, padded
-from raymarch.device.numbers import set_numbers
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
+from raymarch.kernels.field.numbers import numbers_in
 from raymarch.kernels.fit.coarse import CUBE
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import table_shape
+
+# Device fields of a grid: samples, gradients, moments, marks, and where the grid lies.
+
+COLOURLESS = -1  # degree of a grid of density alone, as X-rays see
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """Device fields of a grid, as kernels see them; gradients and their slots lie on dense branches of their own.
+
+    At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; else
+    they are None. A grid of degree `COLOURLESS` has density alone, and all that is of features is None. `block` is the
+    edge of the blocks that the three fields `block_...` are about.
+
+    A sparse grid has its samples, and its marks of blocks, in a pool of bricks (`kernels/field/bricks`): `table` has
+    the place of each brick in it, 0 where none is, `old_table` that before the last change of level, `brick` which
+    brick is at a place. They are None of a dense grid.
+
+    `g_density` and `g_features` are the gradient: `density.grad` and `features.grad` of a dense grid, which `lazy_grad`
+    makes; of a sparse one the first slot of `d_density` and `d_features`, which saves a copy.
+
+    `feature_cells` and `feature_samples` are the bit masks of `kernels/field/touched`: the cells at whose corners each
+    slot added features since they were last added up, and the samples whose features have a gradient; None at degree 0.
+    """
+
+    density: ti.Field
+    features: ti.Field | None
+    packed: ti.Field | None
+    degree: int
+    block: int
+    slots: int
+    boxes: int
+    d_density: ti.Field | None
+    d_features: ti.Field | None
+    d_packed: ti.Field | None
+    g_density: ti.Field | None
+    g_features: ti.Field | None
+    m_density: ti.Field | None
+    m_features: ti.Field | None
+    v_density: ti.Field | None
+    v_features: ti.Field | None
+    m_cube: ti.Field | None
+    v_cube: ti.Field | None
+    feature_cells: ti.Field | None
+    feature_samples: ti.Field | None
+    block_written: ti.Field
+    block_has_gradient: ti.Field
+    block_occupied: ti.Field
+    empty_distance: ti.Field
+    occupied_distance: ti.Field
+    seen: ti.Field
+    hull_mask: ti.Field
+    index_from_world: ti.Field
+    ndc_from_world: ti.Field | None
+    max_index: ti.Field
+    cells: ti.Field
+    cells_per_index: ti.Field
+    shift: ti.Field
+    inverse_scale: ti.Field
+    nonfinite_step: ti.Field
+    table: ti.Field | None
+    old_table: ti.Field | None
+    brick: ti.Field | None
+
+    @property
+    def ndc(self) -> bool:
+        """Whether the boxes lie in normalised device coordinates, not in the world itself."""
+        return self.ndc_from_world is not None
+
+    @property
+    def segments(self) -> int:
+        """Segments of a ray through the nested boxes."""
+        return 2 * self.boxes - 1
+
+
+# Marks of a grid on the device: what is known of its blocks, of its cells and of which samples a step touched.
+
+OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
+OF_CELLS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
+
+
+def mark_fields(tree: ti.FieldsBuilder, blocks: Sequence[int], cells: Sequence[int]) -> dict[str, ti.Field]:
+    """What is known of so many blocks, and one past the end along each axis, and of cells, a byte each."""
+    fields, one_past = {}, [n + 1 for n in blocks]
+    for name, shape in {**dict.fromkeys(OF_BLOCKS, one_past), **dict.fromkeys(OF_CELLS, cells)}.items():
+        fields[name] = ti.field(ti.u8)
+        tree.dense(ti.ijk, tuple(shape)).place(fields[name])
+    return fields
+
+
+def touched_fields(tree: ti.FieldsBuilder, words: Sequence[int], degree: int, slots: int) -> dict[str, ti.Field | None]:
+    """Bit masks of `kernels/field/touched`, of so many words; None up to degree 0, and where there is no gradient."""
+    if not (degree > 0 and slots):
+        return {"feature_cells": None, "feature_samples": None}
+    of_slots, of_all = ti.field(ti.i32), ti.field(ti.i32)
+    tree.dense(ti.i, slots).dense(ti.jkl, tuple(words)).place(of_slots)
+    tree.dense(ti.ijk, tuple(words)).place(of_all)
+    return {"feature_cells": of_slots, "feature_samples": of_all}
+
+
+# Numbers of an owner of device memory that are set one by one: those that come together are one launch.
+
+
+def set_numbers(fields: Any, **values: Any) -> None:
+    """Set fields that have one scalar, vector or matrix each, by name.
+
+    The same names in the same order are one kernel for each tree of fields.
+    """
+    flat = np.concatenate([np.ravel(np.asarray(value, float)) for value in values.values()])
+    numbers_in(flat, fields, tuple(values))
+
 
 STEP = 32  # samples along an axis that the room of a small grid is rounded up to
 BLOCKS = (1, 2, 4, 8)

@@ -3,22 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import require_images
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Holder, Owner
 from raymarch.errors import RaymarchError
-from raymarch.geometry.camera import Camera
+from raymarch.geometry.camera import Camera, border
+from raymarch.geometry.distortion import ANGLES, slopes
+from raymarch.geometry.lens import Lens
 from raymarch.kernels.field import transfer
 from raymarch.kernels.fit.choice import LOOKED, UNSEEN, choose_tiles
 from raymarch.kernels.rays.lens import LENS
 from raymarch.kernels.rays.tile_list import RUN
+from raymarch.views.resize import smaller
 from raymarch.views.views import Views
+
+# Lens vector of a camera: what `kernels/rays/lens` takes for every model.
+
+BEYOND = 1.25  # of the image's corners: from there on it does not matter where points go
+
+
+def lens_vector(camera: Camera) -> np.ndarray:
+    """Lens vector (16,) of a camera.
+
+    Example:
+        >>> lens_vector(Camera.look_at((0, -4, 0), width=8, height=6))[2:5].tolist()
+        [4.0, 3.0, 0.0]
+    """
+    return np.array(_numbers(camera.lens, camera.focal, camera.principal, camera.width, camera.height))
+
+
+@lru_cache(4096)
+def _numbers(
+    lens: Lens, focal: tuple[float, float], principal: tuple[float, float], width: int, height: int
+) -> tuple[float, ...]:
+    if lens.plain:
+        return (*focal, *principal, float(lens.kind), 1e30, max(focal), *lens.numbers)
+    a, _ = lens.flattened((border(width, height) - principal) / np.array(focal))
+    reach = min(lens.reach, BEYOND * float(np.linalg.norm(a, axis=1).max()))
+    angle, radii = np.linspace(0, 2 * np.pi, 16, endpoint=False), np.linspace(0, reach, 17)
+    some = radii[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+    by_point, _ = slopes(lens.kind, lens.numbers, lens.reach, some.reshape(-1, 2))
+    stretch = 1.1 * float(np.linalg.norm(by_point, 2, axis=(1, 2)).max())
+    if lens.kind == ANGLES:  # the plane of angles is itself wider than the sphere
+        stretch *= reach / max(float(np.sin(reach)), 0.3) if reach < np.pi / 2 else reach / 0.3
+    return (*focal, *principal, float(lens.kind), reach, stretch * max(focal), *lens.numbers)
+
 
 TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
 STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
@@ -212,3 +248,41 @@ def _bits(mask: np.ndarray, tile: int) -> np.ndarray:
     rows = np.minimum(np.arange(0, height, tile), height - tile)[:, None, None, None] + np.arange(tile)[:, None]
     columns = np.minimum(np.arange(0, width, tile), width - tile)[None, :, None, None] + np.arange(tile)
     return (mask[rows, columns].reshape(-1, tile**2) * (1 << np.arange(tile**2))).sum(-1)
+
+
+# Image pyramid on the device: an image set, or the same made smaller by halves, in one store.
+
+
+class ImagePyramid(Holder):
+    """Image pyramid, freed by `close`; `store` has the images of one size, as they are at first.
+
+    One size at a time: kernels are compiled for each store anew, and a fit goes through the sizes once.
+
+    Example:
+        >>> with ImagePyramid(views) as images:  # doctest: +SKIP
+        ...     images.use(1).tiles  # of half as many pixels a side
+    """
+
+    def __init__(self, views: Views, rays: int = 0):
+        self._views, self._halvings = views, 0
+        self._exposures: np.ndarray | None = None
+        with ExitStack() as owners:
+            self.store = owners.enter_context(ImageStore(views, rays=rays))
+            self._owners = owners.pop_all()
+
+    def use(self, halvings: int) -> ImageStore:
+        """Store with the images halved so many times, from now on, and the exposures that were set last.
+
+        Of images that were not in use before no errors are known, whatever they had when they last were.
+        """
+        if halvings != self._halvings:
+            self._halvings = halvings
+            self.store.put(smaller(self._views, 2**halvings) if halvings else self._views)
+            if self._exposures is not None:
+                self.store.set_exposures(self._exposures)
+        return self.store
+
+    def set_exposures(self, exposures: np.ndarray) -> None:
+        """Set the exposures (view, 6) of the views, whatever size their images have."""
+        self._exposures = exposures
+        self.store.set_exposures(exposures)

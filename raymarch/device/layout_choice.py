@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+import logging
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from raymarch import runtime
 from raymarch.arguments.checks import one_of
 from raymarch.arguments.declared import held, hold
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.atomic import replacing
+from raymarch.io.files.strict import read_json
+from raymarch.runtime.kernel_cache import cache_folder
+from raymarch.system.versions import version_of
 
 LARGE = 192**3  # samples from which a grid of degree 0 counts as large
 BLOCK = one_of(1, 2, 4)  # not 8, whose marks, and so what is refused for want of memory, are others
@@ -70,3 +85,150 @@ def kind_of(shape: Sequence[int], degree: int, slots: int) -> str:
     if degree > 0:
         return f"{use}_above"
     return f"{use}_large" if np.prod(shape, dtype=float) >= LARGE else use
+
+
+# Layout choices in the user's cache, a file a processor: read once a process, by the first grid.
+
+log = logging.getLogger(__name__)
+
+VARIABLE = "RAYMARCH_LAYOUT"  # of the environment: "default" leaves what was measured aside
+LARGEST_FILE = 4096  # bytes
+KEYS = {"raymarch", "processor", "measured", "blocks"}
+
+
+@dataclass(frozen=True)
+class InForce:
+    """Layout choice in force, and where it is from.
+
+    Attributes:
+        choice: the blocks.
+        measured: those of them that `raymarch tune` measured, by kind of grid; the rest are the default.
+        date: when it did, ISO 8601; None if it did not.
+    """
+
+    choice: LayoutChoice
+    measured: Mapping[str, int] = field(default_factory=dict)
+    date: str | None = None
+
+
+@cache
+def in_force() -> InForce:
+    """Layout choice that grids of this process follow: the one measured on this processor, else the default.
+
+    A file that cannot be used is a line in the log. Raises RaymarchError where the variable RAYMARCH_LAYOUT is neither
+    "measured" nor "default".
+    """
+    return _kept() if _takes_measured() else InForce(LayoutChoice())
+
+
+def measured_blocks() -> Mapping[str, int]:
+    """Blocks that `raymarch tune` measured on this processor, by kind of grid, in force or left aside by the variable.
+
+    Raises RaymarchError as `in_force` does.
+    """
+    return in_force().measured if _takes_measured() else _kept().measured
+
+
+def keep(measured: Mapping[str, int]) -> Path:
+    """Put measured blocks, by kind of grid, in force here and, by a file in the user's cache, in processes to come.
+
+    Raises RaymarchError where the file cannot be written.
+    """
+    file, now = choice_file(), datetime.now().isoformat(timespec="seconds")
+    record = {"raymarch": version_of("raymarch"), "processor": processor(), "measured": now, "blocks": dict(measured)}
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RaymarchError(
+            f"{file}: cannot be written ({one_line(error)}); set {runtime.CACHE} to a folder"
+        ) from error
+    with replacing(file) as temporary:
+        temporary.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    in_force.cache_clear()
+    return file
+
+
+def forget() -> bool:
+    """Remove what was measured on this processor; whether there was anything. Raises RaymarchError where it stays."""
+    file = choice_file()
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RaymarchError(f"{file}: cannot be removed ({one_line(error)}); remove it by hand") from error
+    finally:
+        in_force.cache_clear()
+    return True
+
+
+def choice_file() -> Path:
+    """File of this processor's choice, which may be missing."""
+    return cache_folder() / f"raymarch-layout-{hashlib.sha256(processor().encode()).hexdigest()[:8]}.json"
+
+
+@cache
+def processor() -> str:
+    """Name of this machine's processor, with what tells it from others of the name where the system says so.
+
+    Example:
+        >>> len(processor()) > 0
+        True
+    """
+    rows: dict[str, str] = {}
+    try:
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0].splitlines():
+            name, _, value = line.partition(":")
+            rows[name.strip()] = value.strip()
+    except OSError:
+        pass  # not Linux
+    name = rows.get("model name") or platform.processor() or platform.machine() or "unknown"
+    told = ", ".join(f"{part} {rows[part]}" for part in ("cpu family", "model", "cache size") if part in rows)
+    return f"{name} ({told}), {os.cpu_count()} threads" if told else f"{name}, {os.cpu_count()} threads"
+
+
+def _takes_measured() -> bool:
+    """Whether the variable leaves what was measured in force; RaymarchError where it says neither."""
+    asked = os.environ.get(VARIABLE) or "measured"
+    if asked not in ("measured", "default"):
+        raise RaymarchError(f"{VARIABLE} is {asked[:60]!r}, want measured or default; correct or unset it")
+    return asked == "measured"
+
+
+def _kept() -> InForce:
+    """Choice of this processor's file, else the default; a file that cannot be used is a line in the log."""
+    try:
+        if os.path.lexists(file := choice_file()):
+            return _read(file)
+    except (RaymarchError, OSError) as error:
+        log.warning("layouts are the default: %s; measure anew (raymarch tune), or --forget", one_line(error))
+    return InForce(LayoutChoice())
+
+
+def _read(file: Path) -> InForce:
+    """Choice that a file holds; RaymarchError for one of another version or processor, and for all that is none."""
+    if not file.is_file():
+        raise RaymarchError(f"{file} is no file")
+    if (size := file.stat().st_size) > LARGEST_FILE:
+        raise RaymarchError(f"{file} has {size:,} bytes, want at most {LARGEST_FILE:,}")
+    record = read_json(file)
+    if not isinstance(record, dict) or set(record) != KEYS or not all(isinstance(v, str) for v in _texts(record)):
+        raise RaymarchError(f"{file} is no record of layouts")
+    for name, own in (("raymarch", version_of("raymarch")), ("processor", processor())):
+        if record[name] != own:
+            raise RaymarchError(f"{file} is of {name} {record[name][:80]!r}, not {own!r}")
+    blocks, known = record["blocks"], {each.name for each in fields(LayoutChoice)}
+    if not isinstance(blocks, dict) or not set(blocks) <= known:
+        raise RaymarchError(f"{file} has other kinds of grids than there are")
+    try:
+        date = datetime.fromisoformat(record["measured"]).isoformat(timespec="seconds")
+    except ValueError:
+        raise RaymarchError(f"{file} has no date") from None
+    try:
+        return InForce(LayoutChoice(**blocks), blocks, date)
+    except RaymarchError as error:
+        raise RaymarchError(f"{file}: {error}") from error
+
+
+def _texts(record: dict[str, Any]) -> list[Any]:
+    return [record[name] for name in sorted(KEYS - {"blocks"})]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import taichi as ti
 
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Owner
 from raymarch.kernels.fit.photometry import BEHIND, NUMBERS, NUMBERS_A_VIEW
 from raymarch.views.exposure import MOMENTS
 

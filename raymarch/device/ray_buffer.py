@@ -9,9 +9,9 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.device.grid_layout import set_numbers
 from raymarch.device.memory import numbers_a_ray, require_memory
-from raymarch.device.numbers import set_numbers
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Owner
 from raymarch.device.table_fields import (
     TABLE_BYTES,
     TableFields,
@@ -28,7 +28,7 @@ from raymarch.kernels.rays import ray_arrays
 from raymarch.kernels.rays.clip import MOST
 from raymarch.volumes.transfer_function import TransferFunction
 
-STEP = 4096  # rays that the room of a small buffer is rounded up to
+RAY_STEP = 4096  # rays that the room of a small buffer is rounded up to
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class RayBuffer(Owner[RayFields]):
 
         self._own(
             (keeps,), lambda room: self._build(room, keeps), lambda room: size_of(room, keeps),
-            room=(self.capacity,), step=STEP, require=require,
+            room=(self.capacity,), step=RAY_STEP, require=require,
         )  # fmt: skip
         self.fields.image.grad.fill(0)
         self._table: TransferFunction | None = None

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from raymarch.diagnosis.extent import silhouettes
 from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.sharpness import distinct
-from raymarch.diagnosis.silhouettes import silhouettes
+from raymarch.diagnosis.images import distinct
 from raymarch.matching.epipolar import poses_of
 from raymarch.views.mask_alpha import with_masks_as_alpha
 from raymarch.views.views import Views

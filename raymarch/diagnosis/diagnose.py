@@ -7,25 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
-from raymarch.arguments.checks import optional
+from raymarch.arguments.checks import Numbers, optional
 from raymarch.arguments.declared import checked
-from raymarch.diagnosis import backgrounds, encoding, extent, images, intrinsics, sharpness
+from raymarch.diagnosis import backgrounds, extent, images, intrinsics
 from raymarch.diagnosis import poses as conventions
+from raymarch.diagnosis.extent import silhouettes
 from raymarch.diagnosis.finding import Finding, by_severity
-from raymarch.diagnosis.image_order import image_order
-from raymarch.diagnosis.matches import features_of, match, neighbours
-from raymarch.diagnosis.silhouettes import silhouettes
-from raymarch.diagnosis.single_views import single_views
-from raymarch.diagnosis.upright import upright
-from raymarch.geometry.pose import BOX
+from raymarch.diagnosis.poses import image_order, single_views, upright
+from raymarch.geometry.boxes import BOX
+from raymarch.matching import points as matching_points
 from raymarch.matching.epipolar import Sight, agreeing, nearness, poses_of, sight
-from raymarch.matching.matches import Features
+from raymarch.matching.matches import Features, features_of, match, neighbours
 from raymarch.views.contents import doubts
 from raymarch.views.views import VIEWS, Views
 
 MOST_VIEWS = 160  # that are asked, evenly spread
-FEWEST = 12  # matches a view, under which they cannot say anything
+MIN_MATCHES_A_VIEW = 12  # matches a view, under which they cannot say anything
 AGREED = 0.6  # of the matches, under which another reading of the poses is looked for
 AT_ODDS = 0.3  # of the matches, under which the poses are wrong in a way that nobody has told
 
@@ -67,8 +64,8 @@ def examine(views: Views, box: np.ndarray | None, points: list[Features] | None 
         Finding("contents", "warning", said, "see to how they were exported") for said in doubts(views)
     ]
     points = features_of(views) if points is None else points
-    light = encoding.colour_space(views, points)
-    findings += [extent.far_away(views), sharpness.duplicates(views), encoding.alpha_kind(views), light]
+    light = images.colour_space(views, points)
+    findings += [extent.far_away(views), images.duplicates(views), images.alpha_kind(views), light]
     given = views.box if box is None else np.asarray(box)
     still = backgrounds.standing_still(views)
     findings += [still, backgrounds.masks_alone(views)]
@@ -88,11 +85,11 @@ def _of_cameras(
     nothing = np.zeros((0, 3))
     if len(views) < 2:
         return [Finding("one-view", "error", "there is only one view", "take more, from all around")], nothing
-    if sharpness.distinct(views) < len(views) / 2:  # copies match wherever their cameras are
+    if images.distinct(views) < len(views) / 2:  # copies match wherever their cameras are
         return [], nothing
     matches = match(points, neighbours(views.cameras))
     parallel = any(camera.lens.parallel for camera in views.cameras)  # whose rays meet in no centre: no epipoles
-    if parallel or len(matches) < FEWEST * len(views):
+    if parallel or len(matches) < MIN_MATCHES_A_VIEW * len(views):
         beside = None if given is None else extent.box(views, given, nothing)
         return [*silhouettes(views), images.exposure_by_alpha(views), beside], nothing
     findings: list[Finding | None] = []
@@ -110,9 +107,52 @@ def _of_cameras(
     if agree.mean() < AT_ODDS:
         return [*findings, image_order(views, points)], nothing
     good, sure = matches.take(agree), Sight(*(part[agree] for part in seen))
-    scene = extent.points_of(views, good, sure, poses)
+    scene = matching_points.points_of(views, good, sure, poses)
     findings += single_views(views, poses, matches, seen, near)
     lens = intrinsics.lens(views.cameras, good, sure, poses) if focal is None else None
     findings += [lens, images.exposure(views, good, encoded)]
-    findings += [sharpness.blur(views, good), None if given is None else extent.box(views, given, scene)]
+    findings += [images.blur(views, good), None if given is None else extent.box(views, given, scene)]
     return findings, scene
+
+
+# Diagnosis in short, at the start of each fit: only what is quick to tell and certain.
+
+ASKED, EACH = 4, 6  # views, and how many of its neighbours each is compared with
+MIN_MATCHES_IN_ALL = 120  # matches in all
+QUICK_AT_ODDS, QUICK_AGREED = 0.5, 0.6  # of the matches, with the poses as given; as they are read otherwise
+
+
+def in_short(views: Views) -> list[Finding]:
+    """Findings about what is certain by a few views: places, backgrounds, kind of alpha, linear light, poses.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> from raymarch.geometry.orbit import orbit
+        >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
+        >>> in_short(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))
+        []
+    """
+    some = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
+    found = [extent.far_away(views), backgrounds.standing_still(views), backgrounds.masks_alone(views)]
+    found += [images.alpha_kind(some), images.combed(some), None if found[1] is not None else _convention(views)]
+    return [each for each in found if each is not None]
+
+
+def _convention(views: Views) -> Finding | None:
+    """Convention of the poses, where the matches of a few pairs of views leave no doubt."""
+    if len(views) < 3:
+        return None
+    asked = sorted(set(np.linspace(0, len(views) - 1, ASKED).astype(int).tolist()))
+    pairs = neighbours(views.cameras, EACH, asked)
+    met = sorted({view for pair in pairs for view in pair})
+    few, place = views[met], {view: k for k, view in enumerate(met)}
+    matches = match(features_of(few), [(place[i], place[j]) for i, j in pairs])
+    if len(matches) < MIN_MATCHES_IN_ALL:
+        return None
+    poses, seen, near = poses_of(few.cameras), sight(few.cameras, matches), nearness(few.cameras, matches)
+    if agreeing(poses, matches, seen, near).mean() > QUICK_AT_ODDS:
+        return None
+    found, read = conventions.convention(poses, matches, seen, near)
+    if found is None or agreeing(read, matches, seen, near).mean() < QUICK_AGREED:
+        return None
+    return replace(found, severity="warning")

@@ -9,17 +9,17 @@ import numpy as np
 
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
-from raymarch.data.default_table import has_values_alone
-from raymarch.diagnosis import extent, floaters
-from raymarch.diagnosis.finding import Finding, by_severity
-from raymarch.diagnosis.fit_settings import setting_of_fit
+from raymarch.diagnosis import floaters
+from raymarch.diagnosis.finding import Finding, by_severity, setting_of_fit
 from raymarch.diagnosis.images import BRIGHTEST, DARKEST
 from raymarch.errors import short
 from raymarch.evaluation.held_out import background_of, is_worse_than_one_colour
 from raymarch.evaluation.metrics import psnr
+from raymarch.matching import points
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.display_values import linear_of_srgb
 from raymarch.views.views import VIEWS, Views
+from raymarch.volumes.default_table import has_values_alone
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
 ASKED = 12  # views that are rendered of either kind
@@ -75,11 +75,11 @@ def of_volume(volume: Volume, views: Views) -> list[Finding]:
 def _unseen(volume: Volume, views: Views) -> Finding | None:
     """Matter, or much of the box, where no view looks."""
     samples = np.array([(0, 0, 0), volume.shape]) - 0.5  # along the volume's axes, which may not be the world's
-    count = extent.coverage(views, samples, volume.world_from_index)
-    starts = [np.unique(np.arange(extent.VIEWED) * n // extent.VIEWED) for n in volume.shape]
+    count = points.coverage(views, samples, volume.world_from_index)
+    starts = [np.unique(np.arange(points.COVERAGE_SIDE) * n // points.COVERAGE_SIDE) for n in volume.shape]
     alpha = floaters.opacity_in_parts(volume, starts)
     for axis, (first, length) in enumerate(zip(starts, volume.shape, strict=True)):
-        count = count.take(first * extent.VIEWED // length, axis)
+        count = count.take(first * points.COVERAGE_SIDE // length, axis)
     seen = count > 0
     hidden = float(alpha[~seen].sum() / max(float(alpha.sum()), 1e-9))
     if hidden > HIDDEN:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 
-from raymarch.data.bound_planes import are_planes
 from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.matches import Matches, features_of, match, neighbours
-from raymarch.matching.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
-from raymarch.views.agreement import alpha_of
+from raymarch.errors import RaymarchError
+from raymarch.geometry.alignment import nearest_to_lines
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import unproject
+from raymarch.geometry.pose_readings import READINGS, read_as, reading_in_words, turns
+from raymarch.matching.epipolar import poses_of
+from raymarch.matching.points import MIN_POINTS, coverage
+from raymarch.views.agreement import alpha_of, dissenters
+from raymarch.views.focus import focus, looking_away, names_where
 from raymarch.views.views import Views
 from raymarch.views.world_origin import far_middle
 
-APART = np.deg2rad(2.0)  # between two rays, for their crossing to say how far it is
-FAR = np.deg2rad(0.5)  # the same where only the order of magnitude matters
-FEWEST = 50  # points
 INSIDE = 0.3  # of the points, under which a box is not about them
 UNIT = 100.0  # times too small, as no part of a scene is, but a box in another unit
 LARGE = 7.0  # times as wide as what is seen, on every axis
 LOOKED_AT = 0.01  # of a box, that some camera sees
-ASKED = 32  # views, evenly spread, whose matches tell how far a scene goes
-VIEWED = 24  # points a side of the box at which it is asked who sees them
 
 
 def far_away(views: Views) -> Finding | None:
@@ -38,39 +42,9 @@ def far_away(views: Views) -> Finding | None:
     return Finding("far-from-origin", "error", message, cure)
 
 
-def points_of(views: Views, matches: Matches, seen: Sight, poses: np.ndarray, apart: float = APART) -> np.ndarray:
-    """Points (point, 3) in the world: the set's own, or where the rays of matches cross that agree with the poses."""
-    if (own := _own(views)) is not None:
-        return own
-    found = crossing(poses, matches, seen)
-    return found.point[found.angle > apart]
-
-
-def matched_points(views: Views) -> np.ndarray:
-    """Points (point, 3) in the world: the set's own, or by matches of some of its views; takes some seconds then."""
-    if (own := _own(views)) is not None:
-        return own
-    if len(views) < 2:
-        return np.zeros((0, 3))
-    some = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
-    matches = match(features_of(some), neighbours(some.cameras))
-    if len(matches) < FEWEST:
-        return np.zeros((0, 3))
-    poses, seen, near = poses_of(some.cameras), sight(some.cameras, matches), nearness(some.cameras, matches)
-    agree = agreeing(poses, matches, seen, near)
-    return points_of(some, matches.take(agree), Sight(*(part[agree] for part in seen)), poses, FAR)
-
-
-def _own(views: Views) -> np.ndarray | None:
-    """Points (point, 3) of the set, None where they are too few, or bounds that say nothing of what images show."""
-    if views.points is None or len(views.points) < FEWEST or are_planes(views.points):
-        return None
-    return np.asarray(views.points, float)
-
-
 def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:
     """Box that is not about what the images show: too small, too large or beside it."""
-    if len(points) < FEWEST:
+    if len(points) < MIN_POINTS:
         return _box_by_alpha(views, given) or _box_by_cameras(views, given)
     low, high = np.quantile(points, [0.05, 0.95], axis=0)
     size, wide = float(np.linalg.norm(high - low)), float(np.linalg.norm(given[1] - given[0]))
@@ -139,15 +113,160 @@ def _box_by_cameras(views: Views, given: np.ndarray) -> Finding | None:
     return Finding("box", "error", "no camera looks at the box: it is beside what they show, or behind them", cure)
 
 
-def coverage(views: Views, given: np.ndarray, world_from_box: np.ndarray | None = None) -> np.ndarray:
-    """Count of views (VIEWED, VIEWED, VIEWED) that see each place of a box of the world, or of what an affine (4, 4)
-    takes there."""
-    share = (np.arange(VIEWED) + 0.5) / VIEWED
-    places = given[0] + np.stack(np.meshgrid(share, share, share, indexing="ij"), -1) * (given[1] - given[0])
-    if world_from_box is not None:
-        places = places @ world_from_box[:3, :3].T + world_from_box[:3, 3]
-    count = np.zeros(VIEWED**3, int)
-    for camera in views.cameras:
-        pixels, depth = camera.project(places.reshape(-1, 3))
-        count += (depth > 0) & (pixels >= 0).all(1) & (pixels < (camera.width, camera.height)).all(1)
-    return count.reshape((VIEWED,) * 3)
+# Silhouettes held against each other: how much of what masks show lies where all agree, in each reading of poses.
+
+MASKED_VIEWS = 24  # views
+PLACES = 20  # a side of the box, that may be full
+BLOCKS = 24  # a side, into which an image is divided
+WELL, BADLY = 0.85, 0.6  # of what masks show, that all agree on: where poses are right; where they are not
+TINY = 8  # pixels a side, of images that outline nothing
+FAINT = 8  # of 255: alpha up to that counts as empty
+OPAQUE = 255
+MIN_MASKED_VIEWS = 6  # views, of which one can be told from the rest
+SHUFFLES = 20  # orders of the images, that the one given is held against
+ALIKE, LEAST = 0.7, np.deg2rad(0.1)  # of the others' misses; of which there must be that much
+
+
+def silhouettes(views: Views) -> list[Finding]:
+    """Findings about poses, by masks alone."""
+    if not views.shows_silhouettes or len(views) < 4 or min(map(min, views.sizes)) < TINY:
+        return []
+    few = views[np.linspace(0, len(views) - 1, min(len(views), MASKED_VIEWS)).astype(int)]
+    shown = np.stack([[_shown(alpha_of(few, i, masked)) for masked in (0, OPAQUE)] for i in range(len(few))])
+    if not shown[:, 0].any((1, 2)).mean() > 0.5:  # there is nothing to agree on
+        return []
+    poses = poses_of(few.cameras)
+    given = agreed(few.cameras, poses, shown)
+    if given > WELL:
+        return _by_middles(few) or _dissent(views)
+    best, words = given, None
+    for name, turn in product(READINGS, turns()):
+        share = agreed(few.cameras, read_as(poses, name, turn), shown)
+        if share > best:
+            best, words = share, reading_in_words(name, turn)
+    if words is not None and best > max(WELL, given + 0.25):
+        code, what, cure = words
+        message = f"the poses {what}: so read the masks agree on {best:.0%} of what they show, as given on {given:.0%}"
+        return [Finding(code, "error", message, cure)]
+    if given < BADLY:
+        message = f"the masks agree on {given:.0%} of what they show, in no reading of the poses on much more"
+        cure = "check that each image is that of its camera: order, names, sorting; then poses and focal length"
+        return [Finding("images-shuffled", "error", message, cure)]
+    return _dissent(views)
+
+
+def _by_middles(views: Views) -> list[Finding]:
+    """Findings by the middles of what the masks show, whose rays pass close to one point where all is well."""
+    if any(camera.lens.parallel for camera in views.cameras):
+        return []
+    rays = [_middle(views, i) for i in range(len(views))]
+    if min(len(views), sum(ray is not None for ray in rays)) < max(MIN_MASKED_VIEWS, len(views)):
+        return []
+    local, poses = np.array(rays, float), poses_of(views.cameras)
+    off, rng = _missed(poses, local), np.random.default_rng(0)
+    if off is None:
+        return []
+    shuffled = [_missed(poses[rng.permutation(len(poses))], local) for _ in range(SHUFFLES)]
+    others = [np.inf if each is None else float(np.median(each)) for each in shuffled]
+    if _soft(views) and np.median(off) > ALIKE * np.median(others) > ALIKE * LEAST:
+        message = "what the masks show lies no nearer to one place than if the images were given to any other cameras"
+        cure = "check that each image is that of its camera: order, names, sorting"
+        return [Finding("images-shuffled", "error", message, cure)]
+    bad = off > max(0.035, 5 * float(np.median(off)))
+    if not bad.any() or bad.mean() > 0.25:
+        return []
+    message = (
+        f"view {names_where(views, bad)} shows the object {np.rad2deg(off.max()):.1f} degrees from where others do"
+    )
+    return [Finding("camera-off", "warning", message, "correct its pose or take it out")]
+
+
+def _soft(views: Views) -> bool:
+    """Whether nothing in the images is opaque: then the middles are those of the matter, whatever the direction."""
+    return all((views.image(i)[..., 3] > 0.95 * OPAQUE).mean() < 1e-3 for i in range(len(views)))
+
+
+def _middle(views: Views, view: int) -> np.ndarray | None:
+    """Direction (3,) in camera axes of the middle of what an image's mask shows; None where that is nothing."""
+    alpha, camera = alpha_of(views, view, masked=0).astype(float), views.cameras[view]
+    if alpha.sum() < OPAQUE:
+        return None
+    alpha = -np.log1p(-np.minimum(alpha / OPAQUE, 0.995))  # optical depth, whose middle is that of the matter
+    row, column = (
+        (alpha.sum(axis) @ (np.arange(n) + 0.5)) / alpha.sum() for axis, n in ((1, camera.height), (0, camera.width))
+    )
+    direction = unproject(np.array([column, row]), camera.focal, camera.principal, camera.lens)
+    return direction / np.linalg.norm(direction)
+
+
+def _missed(poses: np.ndarray, local: np.ndarray) -> np.ndarray | None:
+    """Angles (view,) [radian] by which directions in camera axes miss the point nearest to all; None if parallel."""
+    eye, ray = poses[:, :3, 3], np.einsum("nab,nb->na", poses[:, :3, :3], local)
+    weight = np.ones(len(ray))
+    for _ in range(5):  # a few that are off shall not move it
+        point = nearest_to_lines(eye, ray, weight)
+        if point is None:
+            return None
+        toward = point - eye
+        toward /= np.maximum(np.linalg.norm(toward, axis=1, keepdims=True), 1e-12)
+        off = np.arccos(np.clip((toward * ray).sum(1), -1, 1))
+        weight = 1 / (1 + (off / max(float(np.median(off)), 1e-6)) ** 2)
+    return off
+
+
+def _dissent(views: Views) -> list[Finding]:
+    """Views that dissent from the rest."""
+    try:
+        centre, half = focus(views.cameras)
+        dissent = dissenters(views, np.stack([centre - half, centre + half]))
+    except RaymarchError:
+        return []
+    if not dissent.any():
+        return []
+    message = (
+        f"view {names_where(views, dissent)} shows something where the others show nothing, or the other way round"
+    )
+    return [Finding("camera-off", "warning", message, "check its pose, and that the image is that camera's")]
+
+
+def _shown(alpha: np.ndarray) -> np.ndarray:
+    """Which blocks of an image show something."""
+    height, width = alpha.shape
+    rows, columns = np.arange(BLOCKS) * height // BLOCKS, np.arange(BLOCKS) * width // BLOCKS
+    return np.maximum.reduceat(np.maximum.reduceat(alpha, rows, axis=0), columns, axis=1) > FAINT
+
+
+def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> float:
+    """Share of the blocks that masks show which a body that no mask denies would cover; 0 where axes meet nowhere.
+
+    shown (view, 2, BLOCKS, BLOCKS): blocks that show something; and those that may, for they are not known.
+    """
+    moved = [replace(camera, world_from_camera=pose) for camera, pose in zip(cameras, poses, strict=True)]
+    try:
+        centre, half = focus(moved)
+    except RaymarchError:
+        return 0.0
+    if looking_away(moved, centre).mean() > 0.25:
+        return 0.0
+    share = (np.arange(PLACES) + 0.5) / PLACES * 2 - 1
+    places = centre + 0.6 * half * np.stack(np.meshgrid(share, share, share, indexing="ij"), -1).reshape(-1, 3)
+    denied, sees = np.zeros(len(places), int), np.zeros(len(places), int)
+    blocks = []
+    for camera, (_, mask) in zip(moved, shown, strict=True):
+        pixels, depth = camera.project(places)
+        u, v = pixels[:, 0] / camera.width, pixels[:, 1] / camera.height
+        inside = (depth > 0) & (u >= 0) & (u < 1) & (v >= 0) & (v < 1)
+        block = np.full(len(places), -1)
+        block[inside] = (v[inside] * BLOCKS).astype(int) * BLOCKS + (u[inside] * BLOCKS).astype(int)
+        denied += inside & ~mask.ravel()[block]
+        sees += inside
+        blocks.append(block)
+    full = (denied <= len(moved) // 12) & (sees > 0.5 * len(moved))
+    covered = []
+    for block, (mask, _) in zip(blocks, shown, strict=True):
+        hit = np.zeros(BLOCKS * BLOCKS, bool)
+        hit[block[full & (block >= 0)]] = True
+        wide = np.pad(hit.reshape(BLOCKS, BLOCKS), 1)
+        near = np.any([wide[r : r + BLOCKS, c : c + BLOCKS] for r in range(3) for c in range(3)], axis=0)
+        covered.append((mask & near).sum() / max(mask.sum(), 1))
+    return float(np.mean(covered))

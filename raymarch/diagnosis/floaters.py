@@ -8,8 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.fit_settings import setting_of_fit
+from raymarch.diagnosis.finding import Finding, setting_of_fit
 from raymarch.geometry.camera import Camera
 from raymarch.volumes.bricks import BRICK
 from raymarch.volumes.volume import Volume

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.matches import Matches
+from raymarch.errors import named
+from raymarch.matching.matches import LUMINANCE, Features, Matches, blurred, intensity
 from raymarch.views.agreement import alpha_of
-from raymarch.views.display_values import linear_of_srgb
+from raymarch.views.display_values import eight_bit, linear_of_srgb
 from raymarch.views.views import Views
 
 SPREAD, MUCH = 0.4, 0.85  # f-stops between views, by what they see in common: worth a note, a warning
@@ -121,3 +122,187 @@ def exposure_by_alpha(views: Views) -> Finding | None:
         return None
     message = f"exposure drifts by {drift:+.1f} stops over the set, by the brightness of what the masks show"
     return Finding("exposure", "warning", message, CURE)
+
+
+# Encoding of images: linear light where display values are wanted, and the kind of alpha.
+
+MOST = 16  # views that are asked, evenly spread
+MIN_PIXELS = 400  # pixels or points by which something can be told
+OPAQUE, SHOWING = 255, 31  # of alpha
+DARK, WIDE = 0.38, 1.35  # median over highlight, log of upper over lower quartile: of linear light, not of display
+BRIGHT = 128  # display values from which linear light of 8 bits leaves some out
+EMPTY = 2e-3  # of pixels in values that 8-bit linear light leaves out
+ENCODE = "encode them as sRGB (display values) before they are written to 8 bits; renderers call it the view transform"
+BODY = 1e-3  # of an image's pixels, that are opaque where it shows solid things
+SLOPE = 0.5  # of log colour by log alpha: 0 for straight alpha, 1 for premultiplied
+
+
+def colour_space(views: Views, points: list[Features]) -> Finding | None:
+    """Linear light in images that are to be display values."""
+    if (certain := combed(views)) is not None:
+        return certain
+    values = _at_points(views, points)
+    if len(values) < MIN_PIXELS:
+        return None
+    lower, middle, upper, most = np.quantile(values, [0.25, 0.5, 0.75, 0.99])
+    if most < 0.3 or middle > DARK * most or upper < np.exp(WIDE) * max(lower, 1e-6):
+        return None
+    message = (
+        f"the images are likely in linear light: half of what they show is under {middle / most:.0%} of its highlight"
+    )
+    return Finding("linear-light", "warning", message, ENCODE)
+
+
+def _spread(views: Views) -> list[int]:
+    return sorted(set(np.linspace(0, len(views) - 1, min(len(views), MOST)).astype(int).tolist()))
+
+
+def _at_points(views: Views, points: list[Features]) -> np.ndarray:
+    """Display values at feature points, where they are opaque."""
+    out = [np.zeros(0)]
+    for i in _spread(views):
+        image = views.image(i)
+        column, row = np.floor(points[i].place).astype(int).T
+        values = image[row, column]
+        if image.shape[2] == 4:
+            values = values[values[:, 3] == OPAQUE]
+        out.append(values[:, :3] @ LUMINANCE / 255)
+    return np.concatenate(out)
+
+
+def combed(views: Views) -> Finding | None:
+    """Linear light in images whose bright pixels use none of the values that 8-bit sRGB leaves out on its way to it."""
+    reached = eight_bit(linear_of_srgb(np.arange(256) / 255))
+    left_out = np.ones(256, bool)
+    left_out[reached] = False
+    left_out[:BRIGHT] = False
+    used = np.zeros(256)
+    for i in _spread(views):
+        image = views.image(i)
+        solid = image[..., :3] if image.shape[2] == 3 else image[image[..., 3] > SHOWING][:, :3]
+        used += np.bincount(solid.ravel(), minlength=256)
+    bright = used[BRIGHT:255]
+    enough = bright.sum() > 10 * MIN_PIXELS and np.count_nonzero(bright) > 40
+    if not enough or used[left_out].sum() > EMPTY * bright.sum():
+        return None
+    message = "the images are in linear light: they use only the values that sRGB makes on its way to it"
+    return Finding("linear-light", "warning", message, ENCODE)
+
+
+def alpha_kind(views: Views) -> Finding | None:
+    """Premultiplied colours in images whose alpha is taken as straight, or colours divided by alpha once too often."""
+    if not views.has_alpha:
+        return None
+    asked = _spread(views)
+    solid = any((views.image(i)[..., 3] == OPAQUE).mean() > BODY for i in asked)
+    parts = [_rims(views.image(i), solid) for i in asked]
+    alpha, ratio, within = (np.concatenate(several) for several in zip(*parts, strict=True))
+    if len(alpha) < MIN_PIXELS:
+        return None
+    slope = _slope(alpha, ratio)
+    if slope > SLOPE and within.mean() > 0.99:
+        message = (
+            "the colours are premultiplied by alpha, but are taken as straight: they darken with alpha, none exceeds it"
+        )
+        cure = "divide the colours by alpha, or export with straight (unassociated) alpha"
+        return Finding("premultiplied-alpha", "warning", message, cure)
+    if solid and slope < -SLOPE / 2 and within.mean() < 0.5:
+        message = "the colours brighten towards the rims as if straight ones had been divided by alpha once more"
+        return Finding("divided-alpha", "warning", message, "export with straight alpha, divided by it once or never")
+    return None
+
+
+def _slope(alpha: np.ndarray, ratio: np.ndarray) -> float:
+    """Slope of log ratio by log alpha, by medians of eighths."""
+    order = np.array_split(np.argsort(alpha), 8)
+    x, y = (np.array([np.median(np.log(np.maximum(v[part], 0.02))) for part in order]) for v in (alpha, ratio))
+    spread = x - x.mean()
+    return float(spread @ y / max(float(spread @ spread), 1e-9))
+
+
+def _rims(image: np.ndarray, bodies: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Half-transparent pixels: alpha, colour over that of solid ones beside them, and whether alpha bounds it."""
+    alpha, colour = image[..., 3].astype(np.float32) / 255, image[..., :3].astype(np.float32) / 255
+    value, solid = colour.mean(-1), image[..., 3] == OPAQUE
+    count, total = _summed(solid.astype(np.float32)), _summed(value * solid)
+    beside = total / np.maximum(count, 1)
+    if not bodies:  # colours are held against one of all of it
+        count, beside = np.full_like(alpha, 9), np.full_like(alpha, 1)
+    rim = (alpha > 0.1) & (alpha < 0.9) & (count >= 3) & (beside > 0.1)
+    within = colour.max(-1) <= alpha + 1.5 / 255
+    return alpha[rim], value[rim] / beside[rim], within[rim]
+
+
+def _summed(image: np.ndarray) -> np.ndarray:
+    """Sum over squares of 5 x 5 pixels."""
+    wide = np.pad(image, 2)
+    rows = np.sum([wide[k : k + image.shape[0]] for k in range(5)], axis=0)
+    return np.sum([rows[:, k : k + image.shape[1]] for k in range(5)], axis=0)
+
+
+# Blurred views, against those that see the same; and images that are there twice.
+
+BLURRED = 1.2  # of log2 of fine detail, under the median view
+MIN_SHARP_MATCHES = 100  # matches
+SPARSE = 16  # pixels from one that is looked at to the next, to tell images apart
+
+
+def blur(views: Views, matches: Matches) -> Finding | None:
+    """Views with far less fine detail than their neighbours have at the same points."""
+    if len(matches) < MIN_SHARP_MATCHES:
+        return None
+    detail = np.zeros((2, len(matches)))
+    for i in range(len(views)):
+        image, scale = intensity(views, i)
+        fine = blurred(np.abs(image - blurred(image, 1.0)), 3.0)
+        coarse = blurred(np.abs(blurred(image, 1.0) - blurred(image, 4.0)), 3.0)
+        value = np.log2(np.maximum(fine, 1e-4) / np.maximum(coarse, 1e-4))
+        for k, (view, place) in enumerate([(matches.first, matches.at_first), (matches.second, matches.at_second)]):
+            mine = view == i
+            column, row = np.minimum(np.floor(place[mine] * scale).astype(int), np.array(image.shape[::-1]) - 1).T
+            detail[k, mine] = value[row, column]
+    found = consensus(len(views), matches.first, matches.second, detail[1] - detail[0])
+    found -= np.median(found)
+    bad = found < -BLURRED
+    if not bad.any() or bad.mean() > 0.25:
+        return None
+    names = named([views.names[int(i)] for i in np.flatnonzero(bad)])
+    least = 2 ** -float(found.min())
+    message = (
+        f"view {names} is blurred: up to {least:.1f} times less fine detail than its neighbours show at the same points"
+    )
+    return Finding("blurred", "warning", message, "take it out, or a sharper photo in its place")
+
+
+def duplicates(views: Views) -> Finding | None:
+    """Images that are there more than once, pixel for pixel, for different cameras."""
+    first: dict[bytes, int] = {}
+    twice = []
+    for i in range(len(views)):
+        image = views.image(i)
+        key = image[::SPARSE, ::SPARSE].tobytes()
+        if key not in first:
+            first[key] = i
+            continue
+        other = views.image(first[key])
+        plain = (image == image[:1, :1]).all()
+        if not plain and other.shape == image.shape and (image == other).all():
+            twice.append((first[key], i))
+    moved = [
+        (i, j)
+        for i, j in twice
+        if np.abs(views.cameras[i].world_from_camera - views.cameras[j].world_from_camera).max() > 1e-6
+    ]
+    if not twice:
+        return None
+    names = named([f"{views.names[j]} (as {views.names[i]})" for i, j in moved or twice])
+    if moved:
+        message = f"{len(moved)} images are copies of others but have other poses: {names}"
+        cure = "take one of each two out, one of its poses is wrong; unless it shows what looks alike from both"
+        return Finding("duplicates", "warning", message, cure)
+    return Finding("duplicates", "note", f"{len(twice)} images are there twice: {names}", "take the copies out")
+
+
+def distinct(views: Views) -> int:
+    """Count of the images that differ, by a few of their pixels."""
+    return len({views.image(i)[::SPARSE, ::SPARSE].tobytes() for i in range(len(views))})

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.matches import Matches
-from raymarch.diagnosis.robust_step import robust_step
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.distortion import ANGLES
-from raymarch.matching.epipolar import NEAR, Sight, agreeing, crossing, distances
+from raymarch.matching.epipolar import NEAR, Sight, agreeing, crossing, distances, robust_step
+from raymarch.matching.matches import Matches
 
 SCALES = (0.25, 1 / 3, 0.5, 2 / 3, 0.8, 1.25, 1.5, 2.0, 3.0, 4.0)
 MOST = 6000  # matches that are asked

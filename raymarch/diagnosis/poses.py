@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 
+from raymarch.diagnosis.extent import silhouettes
 from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.matches import Matches
+from raymarch.errors import named
+from raymarch.geometry.alignment import GUESSED, up_of_cameras
+from raymarch.geometry.pose import exp_rigid
 from raymarch.geometry.pose_readings import READINGS, SAME, read_as, reading_in_words, turns
-from raymarch.matching.epipolar import Sight, agreeing
+from raymarch.io.files.folders import natural
+from raymarch.matching.epipolar import Sight, agreeing, distances, nearness, poses_of, robust_step, sight
+from raymarch.matching.matches import Features, Matches, match
+from raymarch.views.views import Views
 
 MOST = 6000  # matches that are asked
 CLEARLY = 0.25  # more of the matches that have to agree with another reading than with the poses as they are
@@ -35,3 +43,205 @@ def convention(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarra
 
 def _some(count: int) -> np.ndarray:
     return np.linspace(0, count - 1, min(count, MOST)).astype(int)
+
+
+# Order of the images against the cameras, where the images match each other but agree with no reading of the poses.
+
+ASKED = 22  # views, of which each is compared with each
+HALF = 0.5
+STRONG = 2.5  # times as many matches as two views usually have, by which two are said to show the same
+MIN_MATCHES_OF_PAIR = 20  # matches of such two
+
+
+def image_order(views: Views, points: list[Features]) -> Finding:
+    """Finding about images that match each other, but not where their cameras are."""
+    asked = np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)
+    pairs = [(int(i), int(j)) for i, j in combinations(asked, 2)]
+    found = match(points, pairs)
+    strong = _strong(found, len(views))
+    poses = poses_of(views.cameras)
+    for name, camera_of in _orders(views.names):
+        moved = replace(strong, first=camera_of[strong.first], second=camera_of[strong.second])
+        if not len(moved):
+            break
+        seen, near = sight(views.cameras, moved), nearness(views.cameras, moved)
+        share = float(agreeing(poses, moved, seen, near).mean())
+        if share > HALF:
+            message = f"the images stand in another order than the cameras, {name}: so {share:.0%} of the matches agree"
+            return Finding(
+                "images-shuffled", "error", message, "sort images and cameras alike, by number or by letters"
+            )
+    if len(strong):
+        message = (
+            f"the images match each other, but in no reading of the poses: {len(strong)} matches of views"
+            " that show the same do not lie where the cameras have them"
+        )
+        cure = (
+            "check that each image is that of its camera: order, names, sorting; raymarch cameras finds poses anew;"
+            " a pattern that repeats gives such matches too"
+        )
+        outlined = views.shows_silhouettes and not silhouettes(views)  # which speak for the poses
+        return Finding("images-shuffled", "warning" if outlined else "error", message, cure)
+    message = "the images agree with no reading of the poses, and hardly match each other"
+    cure = "check that the poses are of these images; what looks alike from all around, as a ball, gives such matches"
+    return Finding("poses-disagree", "warning", message, cure)
+
+
+def _strong(found: Matches, count: int) -> Matches:
+    """The matches of pairs of views that have many more than others have."""
+    pair = found.first * count + found.second
+    ids, inverse, size = np.unique(pair, return_inverse=True, return_counts=True)
+    if not len(ids):
+        return found
+    many = size > max(STRONG * float(np.median(size)), MIN_MATCHES_OF_PAIR)
+    if float(np.median(size)) > 4 * MIN_MATCHES_OF_PAIR:  # all views show the same
+        many = size >= np.median(size)
+    return found.take(many[inverse])
+
+
+def _orders(names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
+    """Likely orders: the camera (view,) of each image."""
+    count = len(names)
+    index = np.arange(count)
+    yield "backwards", index[::-1]
+    yield "moved by one", (index + 1) % count
+    yield "moved by one", (index - 1) % count
+    by_number = np.array(sorted(range(count), key=lambda i: natural(names[i])))
+    by_letters = np.array(sorted(range(count), key=lambda i: names[i]))
+    if (by_number != by_letters).any():
+        place_number, place_letters = np.argsort(by_number), np.argsort(by_letters)
+        yield "by number where the cameras are by letters", by_letters[place_number]
+        yield "by letters where the cameras are by number", by_number[place_letters]
+
+
+# Single views that disagree with their neighbours, and the turn that would make them agree.
+
+MIN_MATCHES_OF_VIEW = 24  # matches by which a view is judged
+DOUBTFUL = 0.8  # of what views usually have in agreement, under which one is looked at
+AT_ODDS = 0.33  # of that, under which one is named though no turn mends it
+MENDED = 0.75  # of that, which a turn has to reach
+FEW, LOOKED_AT = 0.25, 4  # of the views may be single ones; more of them are looked at
+STEPS, WIDTH = 16, 1e-5  # of a descent; of differences [radian]
+LEAST = np.deg2rad(0.3)
+STARTS = np.deg2rad(5) * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])  # turns from which one is sought
+
+
+def single_views(views: Views, poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> list[Finding]:
+    """Views whose pose is off: a finding each where a turn mends them, one for all others; none where they are many.
+
+    They are looked at from the worst on; one that is mended, or given up, no longer speaks against its neighbours.
+    """
+    agree = agreeing(poses, matches, seen, near)
+    count, share = shares(len(views), matches, agree)
+    judged = count >= MIN_MATCHES_OF_VIEW
+    if judged.sum() < 3:
+        return []
+    usual, most = float(np.median(share[judged])), max(int(FEW * judged.sum()), 1)
+    turned, others = [], []
+    poses, counted, asked = poses.copy(), np.ones(len(matches), bool), ~judged
+    for _ in range(most + LOOKED_AT):
+        share = shares(len(views), matches, agree & counted, counted)[1]
+        share[asked] = np.inf
+        i = int(share.argmin())
+        if not share[i] < DOUBTFUL * usual:
+            break
+        asked[i] = True
+        mine = counted & ((matches.first == i) | (matches.second == i))
+        sure = Sight(*(part[mine] for part in seen))
+        pose, before, after = _turn(poses, i, matches.take(mine), sure, near[mine])
+        angle = np.arccos(np.clip((np.trace(poses[i, :3, :3].T @ pose[:3, :3]) - 1) / 2, -1, 1))
+        if after > max(MENDED * usual, before + 0.2) and angle > LEAST:
+            turned.append((i, float(np.rad2deg(angle)), before, after))
+            poses[i] = pose
+            agree = agreeing(poses, matches, seen, near)
+        elif before < AT_ODDS * usual:
+            others.append(i)
+            counted &= (matches.first != i) & (matches.second != i)
+    return [] if len(turned) + len(others) > most else _findings(views, turned, others, usual)
+
+
+def _findings(views: Views, turned: list[tuple[int, float, float, float]], others: list[int], usual: float) -> list:
+    """Findings about views that a turn mends, and about others."""
+    findings = [
+        Finding(
+            "camera-off", "warning",
+            f"view {views.names[i]} is turned by about {degrees:.1f} degrees: so turned back {after:.0%} of its matches"
+            f" agree with its neighbours, as given {before:.0%}",
+            "correct its pose or take it out; rm.refine moves cameras that are a little off",
+        )
+        for i, degrees, before, after in turned
+    ]  # fmt: skip
+    if others:
+        names = named([views.names[i] for i in others])
+        message = f"view {names} disagrees with its neighbours; of other views {usual:.0%} of the matches agree"
+        cure = "check its pose, and that the image is that camera's, or take it out"
+        findings.append(Finding("camera-off", "warning", message, cure))
+    return findings
+
+
+def shares(
+    views: int, matches: Matches, agree: np.ndarray, counted: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count of matches (view,), and the share of them that agrees."""
+    weight = np.ones(len(matches)) if counted is None else counted
+    count = np.bincount(matches.first, weight, views) + np.bincount(matches.second, weight, views)
+    good = np.bincount(matches.first, agree, views) + np.bincount(matches.second, agree, views)
+    return count, good / np.maximum(count, 1)
+
+
+def _turn(
+    poses: np.ndarray, view: int, matches: Matches, seen: Sight, near: np.ndarray
+) -> tuple[np.ndarray, float, float]:
+    """Pose of a camera that is turned as its matches want it, and their shares in agreement before and after.
+
+    Gauss-Newton in Geman and McClure's loss, whose reach shrinks from a tenth of a radian, from several starts.
+    """
+    before = float(agreeing(poses, matches, seen, near).mean())
+    best = poses[view], before
+    for start in STARTS:
+        found = _turned_from(start, poses, view, matches, seen, near)
+        if found[1] > best[1]:
+            best = found
+    return best[0], before, best[1]
+
+
+def _turned_from(
+    start: np.ndarray, poses: np.ndarray, view: int, matches: Matches, seen: Sight, near: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Pose and share in agreement, best of a descent from one turn of the camera."""
+    best, moved = (poses[view], 0.0), _turned(poses, view, start)
+    for step in range(STEPS):
+        here = distances(moved, matches, seen)
+        scale = max(0.1 * float(seen.pixels.mean()) * 0.65**step, float(near.mean()) / 2)
+
+        def residual(turn: np.ndarray, at: np.ndarray = moved) -> np.ndarray:
+            return distances(_turned(at, view, turn), matches, seen)
+
+        moved = _turned(moved, view, robust_step(residual, here, np.full(3, WIDTH), scale))
+        after = float(agreeing(moved, matches, seen, near).mean())
+        if after > best[1]:
+            best = moved[view].copy(), after
+    return best
+
+
+def _turned(poses: np.ndarray, view: int, turn: np.ndarray) -> np.ndarray:
+    """Poses of which one camera is turned about its own axes [radian]."""
+    out = poses.copy()
+    out[view] = poses[view] @ exp_rigid(np.concatenate([np.zeros(3), turn]))
+    return out
+
+
+# Up of a set's world, where orbits about z would show what is in it lying down.
+
+OFF = np.deg2rad(30.0)  # from z, from which on it is worth a note
+
+
+def upright(views: Views) -> Finding | None:
+    """Note where the cameras' up is another than z."""
+    poses = poses_of(views.cameras)
+    up, how = up_of_cameras(poses[:, :3, 3], poses[:, :3, :3])
+    if len(views) < 2 or how == GUESSED or up[2] > np.cos(OFF):
+        return None
+    told = ",".join(f"{number + 0.0:.2g}" for number in np.where(np.abs(up) < 0.05, 0, up))
+    message = f"the cameras say that up is {told} in this world, about which no orbit goes by itself"
+    return Finding("up", "note", message, f"--up {told} with raymarch render --orbit, up=({told}) with rm.orbit")

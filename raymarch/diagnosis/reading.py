@@ -11,7 +11,7 @@ from typing import Any
 
 from raymarch.diagnosis.finding import Finding
 from raymarch.errors import RaymarchError
-from raymarch.io.image_sets.bad_frames import bad_frames
+from raymarch.io.image_sets.frames import bad_frames
 from raymarch.io.image_sets.load import load_views
 from raymarch.views.contents import doubts
 from raymarch.views.views import Views

@@ -6,22 +6,111 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.known_views import is_same_source
 from raymarch.errors import short
-from raymarch.evaluation.evaluation_card import EvaluationCard
-from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
-from raymarch.evaluation.object_mask import object_mask, told_by
-from raymarch.evaluation.perceptual import LEAST, Distance, lpips_distance
+from raymarch.evaluation.metrics import LEAST, Distance, lpips_distance, psnr, psnr_halves, ssim
+from raymarch.geometry.boxes import camera_in_box, meets_box
+from raymarch.geometry.camera import Camera
+from raymarch.html.card import Shown, card, listing
 from raymarch.rendering.march_settings import MARCH, March
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.contents import require_pixels
+from raymarch.views.identity import is_same_source
 from raymarch.views.views import VIEWS, Views
 from raymarch.volumes.volume import VOLUME, AnyVolume
+
+# Object's mask of a view: what masked scores count, by the set's masks, by alpha, or by its box and background.
+
+ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
+BOX = "the set's box, where the image is not its background"
+UNLIKE = 0.1  # display value, by which a channel of the object differs from the background
+
+
+def object_mask(views: Views, view: int) -> np.ndarray | None:
+    """Pixels (height, width) that show the object; None where nothing tells it from the rest.
+
+    The view's mask, and where alpha is over 0. Of a set that has neither but a box before its cameras, the pixels
+    whose rays meet the box and whose colour is not the background's.
+    """
+    mask = views.mask(view)
+    if views.shows_silhouettes:
+        shows = views.image(view)[..., 3] > 0
+        return shows if mask is None else shows & mask
+    if (box := _box_before_cameras(views)) is None:
+        return mask
+    unlike = np.abs(views.rgb(view) - np.asarray(views.background)).max(-1) > UNLIKE
+    shows = unlike & _meets(views.cameras[view], box)
+    return shows if mask is None else shows & mask
+
+
+def told_by(views: Views) -> str:
+    """What the object's masks of a set are made of, in words; "" where it has none."""
+    masks = any(views.mask(i) is not None for i in range(len(views)))
+    if views.shows_silhouettes:
+        return BOTH if masks else ALPHA
+    if _box_before_cameras(views) is not None:
+        return f"{MASK}, and {BOX}" if masks else BOX
+    return MASK if masks else ""
+
+
+def _box_before_cameras(views: Views) -> np.ndarray | None:
+    """The set's own box (2, 3), if no camera stands in it: what is behind it is background then."""
+    if views.box is None:
+        return None
+    return None if camera_in_box(views.cameras, views.box) else views.box
+
+
+def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
+    """Pixels (height, width) whose rays meet a box."""
+    rays = camera.rays()
+    return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)
+
+
+# Card of an evaluation in a notebook: the means, and the scores of each view.
+
+NAMES = {
+    "psnr": "PSNR [dB]",
+    "ssim": "SSIM",
+    "lpips": "LPIPS",
+    "psnr_halves": "PSNR by halves [dB]",
+    "psnr_masked": "PSNR of the object [dB]",
+    "ssim_masked": "SSIM of the object",
+}
+MOST = 40  # views that are listed, worst first
+
+
+class EvaluationCard(Shown):
+    """Scores that show themselves in a notebook; `Evaluation` has the fields."""
+
+    psnr: float
+    views: tuple[Any, ...]
+    seconds_per_image: float
+    masked_by: str
+    lpips_missing: str
+
+    def _card(self) -> str:
+        known = [name for name in NAMES if getattr(self, name) is not None]
+        rows: list[tuple[str, object]] = [(NAMES[name], _short(getattr(self, name))) for name in known]
+        rows += [
+            ("views", len(self.views)),
+            ("seconds an image", f"{self.seconds_per_image:.3g}"),
+            ("object told by", self.masked_by),
+            ("no LPIPS as", self.lpips_missing),
+        ]
+        worst = sorted(self.views, key=lambda view: view.psnr)[:MOST]
+        lines = [[view.name, *(_short(getattr(view, name)) for name in known)] for view in worst]
+        heads = ["view, worst first", *(NAMES[name] for name in known)]
+        return card("Evaluation", rows) + listing(heads, lines)
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.html.card import Shown, card, numbers
-from raymarch.html.sketch import curve
+from raymarch.html.picture import curve
 from raymarch.views.views import Views
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume

@@ -7,16 +7,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from raymarch.arguments.arrays import Numbers
-from raymarch.arguments.checks import callback, number, optional
+from raymarch.arguments.checks import Numbers, callback, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.fitting.checkpoints.checkpoints import CHECKPOINTS, Checkpoints, Saving
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.presets import settings_for
 from raymarch.fitting.report import INTERRUPTED, Fit, NoStep, NotFinite, Report
-from raymarch.fitting.settings.settings import FitSettings
-from raymarch.geometry.pose import BOX
+from raymarch.fitting.settings.settings import FitSettings, settings_for
+from raymarch.geometry.boxes import BOX
 from raymarch.system.interrupt import asked_to_stop
 from raymarch.views.views import Views
 

@@ -15,14 +15,11 @@ from typing import Any
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.arrays import Colour, Numbers
-from raymarch.arguments.checks import callback, number, optional
+from raymarch.arguments.checks import Colour, Numbers, callback, number, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.supersample import MOST_SUPERSAMPLE
-from raymarch.device.image_pyramid import ImagePyramid
-from raymarch.device.image_store import ImageStore
-from raymarch.device.numbers import set_numbers
-from raymarch.device.owner import Holder
+from raymarch.device.grid_layout import set_numbers
+from raymarch.device.image_store import ImagePyramid, ImageStore
+from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.cards import FitterCard
@@ -31,23 +28,20 @@ from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan.bounds import narrow
 from raymarch.fitting.plan.budget import keeps_colours
 from raymarch.fitting.plan.plan import Plan, plan_fit
-from raymarch.fitting.presets import settings_for
 from raymarch.fitting.pruning import next_level, reopen
-from raymarch.fitting.rates import Rates
-from raymarch.fitting.report import Report, require_finite
-from raymarch.fitting.result import volume_of
+from raymarch.fitting.report import Report, require_finite, volume_of
 from raymarch.fitting.schedule import Position, Schedule, ending, is_early
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings.optimiser import Rates
+from raymarch.fitting.settings.settings import FitSettings, settings_for
 from raymarch.fitting.through_table import march_of
+from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import CAMERA, Camera
-from raymarch.geometry.pose import BOX
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
 from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
-from raymarch.rendering.march_settings import MARCH, March
-from raymarch.rendering.ray_settings import set_ray_settings
+from raymarch.rendering.march_settings import MARCH, March, set_ray_settings
 from raymarch.rendering.renderer import BACKGROUND, render_camera
-from raymarch.views.display_values import decibels
+from raymarch.views.display_values import MOST_SUPERSAMPLE, decibels
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume
 

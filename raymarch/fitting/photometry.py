@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import taichi as ti
 
-from raymarch.device.image_pyramid import ImagePyramid
-from raymarch.device.owner import Closing
+from raymarch.device.image_store import ImagePyramid
 from raymarch.device.photometry_sums import PhotometricSums
+from raymarch.device.pool import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.kernels.fit.photometry import NUMBERS_A_VIEW, add_photometry

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.declared import checked
-from raymarch.data.known_views import record_of
+from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.cards import FitCard
+from raymarch.fitting.photometry import Photometry
+from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.settings.settings import FitSettings
-from raymarch.fitting.through_table import march_of
+from raymarch.fitting.through_table import clear_raws, march_of
 from raymarch.system.versions import version_of
+from raymarch.views.identity import record_of
 from raymarch.views.views import MASKS_AS, VIEWS, Views
 from raymarch.volumes.volume import Volume
 
@@ -110,3 +113,18 @@ def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> 
     source |= {} if views.masks_as == MASKS_AS[0] else {"masks": views.masks_as}
     source |= {} if views.origin is None else {"origin": list(views.origin)}
     return {"settings": settings.record(), "views": source | record_of(views), **told, "versions": versions()}
+
+
+# Result of a fit as a volume: what the grid holds, where it lies, and how it was made.
+
+
+def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str, Any]) -> Volume:
+    """Volume of a fit's grid; samples that the fit skipped as empty are made empty for every reader."""
+    about: dict[str, Any] = {
+        "activation": plan.activation,
+        "background": photometry.background,
+        "provenance": provenance(plan.settings, plan.views, {**told, **photometry.record()}),
+    }
+    table = plan.settings.transfer
+    empty = None if table is None else clear_raws(table, grid.activation)
+    return Volume(world_from_index=grid.world_from_index, samples=grid.carved_samples(empty), **about, **plan.lies)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import Numbers
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.pixels import project, project_slope
+from raymarch.geometry.lens import project, project_slope
 from raymarch.geometry.pose import exp_rigid
 
 POINTS, TURNS = 4, 6  # points an axis of the box that are looked at, and Gauss-Newton steps over them
@@ -107,3 +107,82 @@ def apart(cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray) ->
         distance = max(float(np.linalg.norm(b.position - middle)), least)
         share.append(np.linalg.norm(a.position - b.position) / distance)
     return np.array(degrees), np.array(share)
+
+
+# Up of a world, by the cameras in it.
+
+LEVEL = 0.12  # mean square of the right axes along the up they agree on: photographs held level to some 20 degrees
+SPREAD = 0.03  # and of their second direction: less, and all of them look one way
+AGREED = 0.3  # length of the mean of the cameras' own up axes
+ROUNDS = 20
+GUESSED = "across the plane of the cameras"
+
+
+def up_of_cameras(eyes: np.ndarray, turns: np.ndarray) -> tuple[np.ndarray, str]:
+    """Up, of length 1, and how it was found.
+
+    What the right axes of cameras held level are all across; else their mean up; else across their path.
+
+    Args:
+        eyes: positions (view, 3).
+        turns: rotations (view, 3, 3) world from camera, camera axes x right, y up, looking along -z.
+
+    Example:
+        >>> up_of_cameras(np.eye(3), np.array([np.eye(3)] * 3))[0].tolist()
+        [0.0, 1.0, 0.0]
+    """
+    rights, ups = turns[:, :, 0], turns[:, :, 1]
+    mean = ups.mean(0)
+    weights = np.ones(len(rights))
+    for _ in range(ROUNDS):  # a camera on its side counts for little
+        values, vectors = np.linalg.eigh((weights[:, None] * rights).T @ rights / weights.sum())
+        weights = 1 / (0.1 + np.abs(rights @ vectors[:, 0]))
+    if values[0] < LEVEL and values[1] > SPREAD and abs(mean @ vectors[:, 0]) > 0.05:
+        return vectors[:, 0] * np.sign(mean @ vectors[:, 0]), "across the right axes of all cameras"
+    if np.linalg.norm(mean) > AGREED:
+        for _ in range(ROUNDS):
+            mean = mean / np.linalg.norm(mean)
+            mean = (ups / (0.1 + np.linalg.norm(ups - mean, axis=1))[:, None]).sum(0)
+        return mean / np.linalg.norm(mean), "mean up of the cameras"
+    normal = np.linalg.svd(eyes - eyes.mean(0))[2][2]
+    return normal * (np.sign(mean @ normal) or 1.0), GUESSED
+
+
+# Point nearest to several lines.
+
+PARALLEL = 1e4  # condition from which lines meet in no point
+
+
+def nearest_to_lines(
+    places: np.ndarray, directions: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Point (3,) nearest to lines through places (n, 3) along unit directions (n, 3), by weighted least squares.
+
+    None where they are as good as parallel.
+
+    Example:
+        >>> nearest_to_lines(np.array([[4.0, 0, 1], [0, 4, 1]]), np.array([[1.0, 0, 0], [0, 1, 0]])).round(9).tolist()
+        [0.0, 0.0, 1.0]
+    """
+    across = np.eye(3) - directions[:, :, None] * directions[:, None, :]
+    if weights is not None:
+        across = weights[:, None, None] * across
+    normal = across.sum(0)
+    if not np.linalg.cond(normal) <= PARALLEL:
+        return None
+    return np.linalg.solve(normal, (across @ places[:, :, None]).sum(0)[:, 0])
+
+
+# Optical axes of several cameras: the point that they come nearest to together.
+
+
+def meeting_of_axes(cameras: Sequence[Camera]) -> np.ndarray | None:
+    """Point (3,) nearest to all optical axes, by least squares; None where they are as good as parallel.
+
+    Example:
+        >>> two = [Camera.look_at((4, 0, 1), (0, 0, 1)), Camera.look_at((0, 4, 1), (0, 0, 1))]
+        >>> meeting_of_axes(two).round(9).tolist()
+        [0.0, 0.0, 1.0]
+    """
+    poses = np.array([camera.world_from_camera for camera in cameras])
+    return nearest_to_lines(poses[:, :3, 3], -poses[:, :3, 2])

@@ -6,14 +6,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array, mended, numeric, shape_of, vector
-from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, shown, whole
+from raymarch.arguments.checks import (
+    WORLD,
+    Check,
+    Numbers,
+    ReadOnly,
+    Wrong,
+    array,
+    instance_of,
+    mended,
+    number,
+    numeric,
+    shape_of,
+    shown,
+    vector,
+    whole,
+)
 from raymarch.arguments.declared import checked, named
-from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
 from raymarch.geometry.card import CameraCard
-from raymarch.geometry.lens import LENS, PLAIN, Lens
-from raymarch.geometry.pixels import project, require_invertible, starts, unproject
+from raymarch.geometry.lens import LENS, PLAIN, Lens, project, require_invertible, starts, unproject
 from raymarch.geometry.pose import look_at, require_rigid
 from raymarch.geometry.rays import Rays
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.geometry.lens import Lens
-from raymarch.geometry.pixels import project
+from raymarch.geometry.lens import Lens, project
 from raymarch.html.card import Shown, card, numbers
-from raymarch.html.sketch import sketch
+from raymarch.html.picture import sketch
 
 WIDE = 150  # of the sketch [CSS pixel]
 LINES, POINTS = 9, 33

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from raymarch.geometry.alignment import meeting_of_axes
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.camera_path import path_through
-from raymarch.geometry.optical_axes import meeting_of_axes
-from raymarch.geometry.tour import farthest
+from raymarch.geometry.camera_path import farthest, path_through
 
 Matter = Callable[[np.ndarray], np.ndarray]
 """Whether there is matter at points (n, 3) of the world, as (n,) bool."""

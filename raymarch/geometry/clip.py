@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
-from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, optional
+from raymarch.arguments.checks import WORLD, Check, Numbers, Wrong, instance_of, number, optional
 from raymarch.arguments.declared import checked, held, hold, named
+from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import POINTS
-from raymarch.geometry.pose import BOX, PLACE
+from raymarch.geometry.pose import PLACE
 from raymarch.geometry.rays import RAYS, Rays
 
 MOST_PLANES = 6

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array
-from raymarch.arguments.checks import WORLD, Check, number
+from raymarch.arguments.checks import WORLD, Check, Numbers, array, number
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.geometry.pose import corners_of, require_nested, require_rigid
+from raymarch.geometry.boxes import corners_of, require_nested
+from raymarch.geometry.pose import require_rigid
 from raymarch.geometry.rays import Rays
 
 POSE = Check("a rigid pose (4, 4)", require_rigid)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, vector
-from raymarch.arguments.checks import WORLD, Check, Wrong, flag, number, whole
+from raymarch.arguments.checks import WORLD, Check, Numbers, Wrong, flag, number, vector, whole
 from raymarch.arguments.declared import checked
+from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import CAMERA, FOV, SIDE, Camera
-from raymarch.geometry.interpolation import at_equal_lengths
-from raymarch.geometry.pose import BOX, PLACE, look_at
+from raymarch.geometry.camera_path import at_equal_lengths
+from raymarch.geometry.pose import PLACE, look_at
 
 ELEVATION = number(-89, 89, unit="degree")
 Z = (0.0, 0.0, 1.0)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array, mended, shape_of, vector
-from raymarch.arguments.checks import WORLD, Check
+from raymarch.arguments.checks import WORLD, Check, Numbers, array, mended, shape_of, vector
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments.arrays import array, mended, shape_of
-from raymarch.arguments.checks import WORLD, instance_of
-from raymarch.arguments.read_only import ReadOnly
+from raymarch.arguments.checks import WORLD, ReadOnly, array, instance_of, mended, shape_of
 from raymarch.errors import RaymarchError
 
 

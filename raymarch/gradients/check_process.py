@@ -20,19 +20,83 @@ from raymarch.arguments.checks import one_of, optional, some_of, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.gradients.check import GradientRow
-from raymarch.gradients.check_task import CheckTask
-from raymarch.gradients.checks_together import require_groups_together
-from raymarch.gradients.linearised import EXACT
+from raymarch.geometry.clip import Clip
+from raymarch.geometry.lens import Lens
+from raymarch.gradients.check import (
+    GradientRow,
+    background_to_check,
+    check_rows,
+    check_rows_together,
+    pixels_to_check,
+    require_groups_together,
+)
+from raymarch.gradients.linearised import EXACT, Linearised, LinearisedTogether, part_met
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
-from raymarch.gradients.part import part_met
 from raymarch.html.card import Shown, card, listing
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march_settings import SINGLE_RAYS, March
-from raymarch.rendering.together_settings import ONE_OR_SEVERAL, SINGLE_MARCHES, single_marches_for
+from raymarch.rendering.renderer import ONE_OR_SEVERAL, SINGLE_MARCHES, single_marches_for
+from raymarch.rendering.shading import Shading
 from raymarch.system.child_process import child_command
 from raymarch.views.views import CAMERAS, Views
+from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import AnyVolume, Volume
+
+# Gradient check as a task that goes to another process: what is looked at, as a record and back, and its rows.
+
+EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
+
+
+@dataclass(frozen=True)
+class CheckTask:
+    """What is checked: parts of volumes, their marches, groups (all if None), and whether they are marched together."""
+
+    volumes: Sequence[Volume]
+    camera: Camera
+    marches: Sequence[March]
+    names: Sequence[str] | None
+    rays: int
+    seed: int
+    together: bool
+
+    def rows(self) -> list[GradientRow]:
+        """The check, in this process."""
+        behind = background_to_check(self.volumes[0])
+        pixels = pixels_to_check(self.volumes, self.camera, self.marches, self.rays, self.seed)
+        if self.together:
+            with LinearisedTogether(
+                self.volumes, self.camera, marches=list(self.marches), background=behind, pixels=pixels
+            ) as several:
+                return check_rows_together(several, self.names, self.seed)
+        with Linearised(
+            self.volumes[0], self.camera, background=behind, exposure=EXPOSURE, march=self.marches[0], pixels=pixels
+        ) as seen:
+            return check_rows(seen, self.names, self.seed)
+
+    def record(self) -> dict:
+        """All but the volumes, for JSON."""
+        camera = self.camera
+        return {
+            "pose": camera.world_from_camera.tolist(),
+            "intrinsics": {name: getattr(camera, name) for name in ("focal", "principal", "width", "height")},
+            "lens": asdict(camera.lens),
+            "marches": [{k: v for k, v in asdict(m).items() if k != "transfer"} for m in self.marches],
+            "tables": [m.transfer and m.transfer.record() for m in self.marches],
+            "task": {"names": self.names, "rays": self.rays, "seed": self.seed, "together": self.together},
+        }
+
+    @classmethod
+    def of_record(cls, record: dict, volumes: Sequence[Volume]) -> CheckTask:
+        """Task of what `record` gave, and its volumes."""
+        camera = Camera(np.array(record["pose"]), **{**record["intrinsics"], "lens": Lens(**record["lens"])})
+        marches = [_march_of(*one) for one in zip(record["marches"], record["tables"], strict=True)]
+        return cls(volumes, camera, marches, **record["task"])
+
+
+def _march_of(record: dict, table: dict | None) -> March:
+    shading, clip = record["shading"], record["clip"]
+    own = {"shading": shading and Shading(**shading), "clip": clip and Clip(**clip)}
+    return March(**{**record, **own, "transfer": table and TransferFunction.of_record(table)})
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raymarch.arguments.arrays import array, numeric, vector
-from raymarch.arguments.checks import LARGEST, Check, Wrong, one_of, shown
+from raymarch.arguments.checks import LARGEST, Check, Wrong, array, numeric, one_of, shown, vector
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
 from raymarch.kernels.march.mode import AnyMode, RayMode

@@ -3,22 +3,149 @@
 from __future__ import annotations
 
 import logging
+import os
+from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
-from raymarch.arguments.checks import number, optional, whole
+from raymarch.arguments import checks
+from raymarch.arguments.checks import Numbers, number, optional, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.seen_colours import seen_colours
-from raymarch.errors import RaymarchError
-from raymarch.geometry.pose import BOX
-from raymarch.meshing.lattice import is_aligned, lattice_of
-from raymarch.meshing.level import is_scalar, level_of
-from raymarch.meshing.marching import surface_of
-from raymarch.meshing.pieces import decimated, largest_pieces, within
+from raymarch.errors import RaymarchError, figures
+from raymarch.geometry.boxes import BOX
+from raymarch.io.meshes.mesh_file import require_mesh_file, write_mesh
+from raymarch.meshing.marching import (
+    compact,
+    connected_components,
+    fast_simplification,
+    is_aligned,
+    lattice_of,
+    surface_of,
+)
 from raymarch.system.resources import require_free
 from raymarch.volumes.mesh import Mesh, face_normals, vertex_normals
-from raymarch.volumes.volume import VOLUME, AnyVolume
+from raymarch.volumes.value_kind import histogram_of
+from raymarch.volumes.volume import VOLUME, AnyVolume, Volume, seen_colours
+
+# Level of an isosurface: the value asked for or a good one, and the raw density where the volume takes it.
+
+VOXELS = 2  # in which a surface shall take half of the light
+BINS = 256  # of the histogram
+
+
+@dataclass(frozen=True)
+class Level:
+    """Level of an isosurface.
+
+    Attributes:
+        value: in the volume's own terms: sigma [1/world unit], or the number itself where the activation is "identity".
+        raw: the raw density there; the trilinear field of raw densities has the surface where the march has it.
+        words: how the value was chosen.
+    """
+
+    value: float
+    raw: float
+    words: str
+
+
+def is_scalar(volume: Volume) -> bool:
+    """Whether values are numbers as they are, and no extinction that was fitted."""
+    return volume.activation.density_rule.signed
+
+
+def level_of(volume: Volume, iso: float | None, values: tuple[float, float]) -> Level:
+    """Level of a value, or of `default_level`; RaymarchError where no sample is on one of its sides.
+
+    `values` are the least and greatest value there are.
+    """
+    found = default_level(volume, values) if iso is None else (float(iso), "asked for")
+    value, words = found
+    unit = "" if is_scalar(volume) else " [1/world unit]"
+    low, high = values
+    if low == high:
+        raise RaymarchError(f"values are all {low:.6g}{unit}, so there is no surface; check the file")
+    shown, least, most = figures(value, low, high)
+    if not low < value <= high:
+        raise RaymarchError(
+            f"iso is {shown}{unit}, where values are from {least} to {most}: the surface is empty; choose one"
+            " between them"
+        )
+    return Level(value, float(volume.activation.raw(value)), words)
+
+
+def default_level(volume: Volume, values: tuple[float, float]) -> tuple[float, str]:
+    """Default value of an isosurface, and how it was chosen.
+
+    Of extinction that at which two voxels take half of the light, which is about where a surface is seen; where all is
+    thinner than twice that, and of scalar volumes, the threshold that parts the values best (Otsu 1979).
+    """
+    if not is_scalar(volume):
+        half = float(np.log(2)) / (VOXELS * volume.voxel)
+        if values[1] >= 2 * half:
+            return half, f"where {VOXELS} voxels take half of the light"
+    return otsu(_values(volume), *values), "which parts the values best (Otsu)"
+
+
+def otsu(values: np.ndarray, low: float, high: float) -> float:
+    """Otsu's threshold of values: the one with the most variance between both sides; 1979, "A threshold selection
+    method from gray-level histograms".
+
+    Example:
+        >>> 1 < otsu(np.repeat([0.0, 1.0, 9.0, 10.0], 50), 0.0, 10.0) < 9
+        True
+    """
+    if high - low <= 4 * BINS * np.spacing(max(abs(low), abs(high))):
+        return high  # values that are as good as equal have no bins between them
+    count, edges = histogram_of(values, BINS, low, high)
+    middle, below = (edges[1:] + edges[:-1]) / 2, np.cumsum(count)
+    above, total = below[-1] - below, np.cumsum(count * middle)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = total / below - (total[-1] - total) / above
+        between = np.nan_to_num(below * above * apart**2)
+    best = np.flatnonzero(between >= between.max() * (1 - 1e-9))  # a plateau where bins are empty: its middle
+    return float(edges[1:][best].mean())
+
+
+def _values(volume: Volume) -> np.ndarray:
+    """Values at the samples, at every so many of a large volume; of bricks those that there are."""
+    if volume.bricks is not None:
+        return volume.activation.sigma(volume.bricks.density)
+    stride = max(1, round((np.prod(volume.box_shape) / 2**24) ** (1 / 3)))
+    return volume.activation.sigma(volume.density[::stride, ::stride, ::stride])
+
+
+# Pieces of a mesh: the largest connected ones, a part within a box, fewer faces.
+
+
+def largest_pieces(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The `count` connected pieces of most area."""
+    sparse = connected_components()
+    ends = faces[:, [0, 1]].T
+    third = faces[:, [1, 2]].T
+    rows, columns = np.concatenate([ends, third], axis=1)
+    joins = sparse.coo_matrix((np.ones(len(rows), bool), (rows, columns)), shape=(len(vertices),) * 2)
+    pieces, of_vertex = sparse.csgraph.connected_components(joins, directed=False)
+    of_face = of_vertex[faces[:, 0]]
+    areas = np.bincount(of_face, np.linalg.norm(face_normals(vertices, faces), axis=1), pieces)
+    kept = np.argsort(-areas, kind="stable")[:count]
+    return compact(vertices, faces[np.isin(of_face, kept)])
+
+
+def within(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The faces whose middles lie within a box (2, 3); where it cuts the mesh it is left open."""
+    middle = vertices[faces].mean(1)
+    return compact(vertices, faces[((middle >= box[0]) & (middle <= box[1])).all(1)])
+
+
+def decimated(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mesh of about `count` faces by collapsing the edges that move it least (Garland and Heckbert 1997)."""
+    if len(faces) <= count:
+        return vertices, faces
+    middle, size = vertices.mean(0), float(np.ptp(vertices, axis=0).max()) or 1.0
+    unit = ((vertices - middle) / size).astype(np.float32)
+    points, kept = fast_simplification().simplify(unit, faces.astype(np.int32), target_count=count)
+    return compact(points.astype(float) * size + middle, kept.astype(np.int64))
+
 
 log = logging.getLogger(__name__)
 
@@ -124,3 +251,49 @@ def surface_points(
     length = np.linalg.norm(normals, axis=1, keepdims=True)
     normals = np.where(length > 0, normals / np.where(length > 0, length, 1), mesh.normals[corners[:, 0]])
     return Mesh(points, np.zeros((0, 3), int), seen_colours(volume, points, -normals), normals)
+
+
+# Export of a volume's isosurface to a mesh file in one call.
+
+
+@checked(
+    volume=VOLUME, path=checks.path, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FEWER,
+    points=optional(COUNT), overwrite=checks.flag,
+)  # fmt: skip
+def export_mesh(
+    volume: Volume,
+    path: str | os.PathLike[str],
+    iso: float | None = None,
+    *,
+    box: Numbers | None = None,
+    largest: int | None = None,
+    faces: int | None = None,
+    points: int | None = None,
+    overwrite: bool = False,
+) -> Mesh:
+    """Isosurface of a volume written to a mesh file, .ply, .obj, .glb or .stl, and returned.
+
+    Args:
+        volume, iso, box, largest, faces: as of `isosurface_mesh`.
+        path: of the file, whose suffix says the format.
+        points: so many points on the surface in place of a mesh, to .ply or .glb.
+        overwrite: whether a file may be replaced that raymarch did not write.
+
+    The mesh returned is in the world's coordinates. So is what is in the file, unless the log says that an STL far from
+    the origin was moved; see `write_mesh`.
+
+    Raises RaymarchError as `isosurface_mesh` and `write_mesh` do; the file is looked at before the work is done.
+
+    Example:
+        >>> import numpy as np
+        >>> ball = Volume.from_function(lambda p: 9.0 * np.clip(8 - 10 * np.linalg.norm(p, axis=-1), 0, 1))
+        >>> export_mesh(ball, "ball.ply", iso=4.5).closed
+        True
+    """
+    require_mesh_file(path, points=points is not None, overwrite=overwrite)
+    if points is None:
+        mesh = isosurface_mesh(volume, iso, box=box, largest=largest, faces=faces)
+    else:
+        mesh = surface_points(volume, points, iso, box=box, largest=largest)
+    write_mesh(mesh, path, overwrite)
+    return mesh

@@ -5,18 +5,10 @@ return their figure and `error_picture` an array. None shows or saves anything: 
 does.
 """
 
-from raymarch.plot.camera_pyramids import cameras
-from raymarch.plot.cameras import frusta
-from raymarch.plot.error_sheets import error_picture, error_sheet
-from raymarch.plot.fits import history
-from raymarch.plot.image_sheets import comparison, images
-from raymarch.plot.images import image_set
-from raymarch.plot.maximum_projections import projections
-from raymarch.plot.ray_profile import profile
-from raymarch.plot.value_histogram import histogram, iso_histogram
-from raymarch.plot.view_coverage import coverage
-from raymarch.plot.view_residuals import residuals
-from raymarch.plot.volumes import slices
+from raymarch.plot.cameras import cameras, coverage, frusta
+from raymarch.plot.fits import error_picture, error_sheet, history, residuals
+from raymarch.plot.images import comparison, image_set, images
+from raymarch.plot.volumes import histogram, iso_histogram, profile, projections, slices
 
 __all__ = [
     "cameras",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import array
+from raymarch.arguments.checks import array
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -10,21 +13,68 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array
-from raymarch.arguments.checks import WORLD
-from raymarch.data.known_views import known_of, record_of
+from raymarch.arguments.checks import WORLD, Numbers, array
 from raymarch.errors import RaymarchError
+from raymarch.fitting.checkpoints.checkpoint import DIFFERENT_CURE
 from raymarch.fitting.checkpoints.checkpoints import Checkpoints
+from raymarch.fitting.checkpoints.file import read_record
 from raymarch.fitting.fit import fit
 from raymarch.fitting.forecast import Forecast, forecast
-from raymarch.fitting.presets import changed
 from raymarch.fitting.report import Fit
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings, changed
+from raymarch.io.files.strict import parse_json
 from raymarch.registration.intrinsics import change_of_shared
-from raymarch.registration.moves import box_of_refinement, memory_of_moves
-from raymarch.registration.refine import ALONG, FIRST, SETTINGS, Refinement, refine, require_refinable
-from raymarch.registration.resumed import note_of, resumed_refinement
+from raymarch.registration.refine import (
+    ALONG,
+    FIRST,
+    SETTINGS,
+    Refinement,
+    box_of_refinement,
+    memory_of_moves,
+    refine,
+    require_refinable,
+)
+from raymarch.views.exposure import NEUTRAL_EXPOSURE
+from raymarch.views.identity import ViewsDigest, camera_of_numbers, known_of, record_of
 from raymarch.views.views import Views
+
+# Refinement of the cameras as the checkpoint of the fit after it keeps it, so that it is not done again.
+
+
+def note_of(found: Refinement, views: Views, also: Sequence[str]) -> str:
+    """Note that a checkpoint keeps of a refinement beside its cameras: how far they moved, what else did, and what they
+    were before."""
+    moved = [*found.degrees.tolist(), *found.share.tolist()]
+    return json.dumps({"moved": moved, "also": sorted(also), "before": _checksum(views)})
+
+
+def resumed_refinement(views: Views, also: Sequence[str], path: str | os.PathLike[str]) -> Refinement:
+    """Refinement of these views that a checkpoint is of a fit after.
+
+    Raises RaymarchError where it is of a fit without one, of other cameras, or of one that moved other things.
+    """
+    record, count = read_record(path), len(views)
+    told = parse_json(record["note"] or "{}", f"{path}: note")
+    if not isinstance(told, dict) or "moved" not in told:
+        raise RaymarchError(f"{path}: is of a fit without refinement; leave --refine out, or begin anew (--overwrite)")
+    cameras, lenses = record["views"]["cameras"], record["views"]["lenses"]
+    if told.get("before") != _checksum(views) or len(cameras) != count:
+        raise RaymarchError(
+            f"{path}: is of a fit to other views: the cameras that were refined differ; {DIFFERENT_CURE}"
+        )
+    if told.get("also") != sorted(also):
+        was = ", ".join(map(str, told.get("also") or [])) or "poses alone"
+        raise RaymarchError(f"{path}: is of a fit after another refinement, of {was}; {DIFFERENT_CURE}")
+    degrees, share = array(2 * count, low=0)(f"{path}: note", told["moved"]).reshape(2, count)
+    found = [camera_of_numbers(model, numbers) for model, numbers in zip(lenses, cameras, strict=True)]
+    return Refinement(replace(views, cameras=found), np.tile(NEUTRAL_EXPOSURE, (count, 1)), degrees, share, ())
+
+
+def _checksum(views: Views) -> str:
+    """Checksum of the cameras to seven decimals: their last bits may differ between machines."""
+    numbers = np.concatenate(ViewsDigest.cameras_of(views))
+    return hashlib.sha256((np.round(numbers, 7) + 0.0).tobytes()).hexdigest()  # 0.0: of -0 too
+
 
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
 ROWS = array(12, low=-WORLD, high=WORLD)  # of a pose: all but the last

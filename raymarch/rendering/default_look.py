@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments.arrays import Colour
-from raymarch.data.default_table import default_table, has_values_alone, table_of_kind
-from raymarch.data.value_contents import FINEST
+from raymarch.arguments.checks import Colour
 from raymarch.geometry.clip import Clip
 from raymarch.rendering.march_settings import March, march_for, table_of
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.default_table import default_table, has_values_alone, table_of_kind
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.transfer_function import TransferFunction
-from raymarch.volumes.value_kind import ValueKind, kind_of, strided, values_at
+from raymarch.volumes.value_kind import FINEST, ValueKind, kind_of, strided, values_at
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
 GROUND = (0.0, 0.0, 0.0)  # behind a scan, as viewers of radiology have it

@@ -2,34 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.arrays import mended
-from raymarch.arguments.checks import Wrong, flag, instance_of, number, one_of, optional, whole
+from raymarch import runtime
+from raymarch.arguments.checks import Wrong, flag, instance_of, mended, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.arguments.guess import guesses
-from raymarch.data.default_table import default_table, has_values_alone
-from raymarch.data.supersample import MOST_SUPERSAMPLE, SUPERSAMPLE
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
-from raymarch.errors import RaymarchError
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError, one_line
+from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.lit_transfer_geometry import LIT
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.preintegrated_geometry import PREINTEGRATED
+from raymarch.kernels.march.probe import probe_adjoint, probe_composite, probe_tangent
 from raymarch.kernels.march.variant import Variant
-from raymarch.rendering.matcap import UNSEEN
-from raymarch.rendering.mode_check import require_mode
-from raymarch.rendering.shading import SHADING, Shading
+from raymarch.rendering.shading import SHADING, UNSEEN, Shading
+from raymarch.views.display_values import MOST_SUPERSAMPLE, SUPERSAMPLE
+from raymarch.volumes.activation import Activation
+from raymarch.volumes.default_table import default_table, has_values_alone, range_of
 from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 from raymarch.volumes.volume import Volume
+
+# Check of a compositing mode of the user's own: its parts are there, and its derivatives are those of its rule.
+
+T, TAU = (each.ravel() for each in np.meshgrid([0.93, 0.61, 0.27, 0.08], [0.011, 0.13, 0.46, 1.37], indexing="ij"))
+H = 4e-3  # of T and tau: differences are good to its square
+GOOD = 1e-2  # of the derivative, or of 1
+
+
+def require_mode(mode: AnyMode) -> None:
+    """Mode check: RaymarchError, with mode and part, where one lacks or a derivative is wrong; ours are right."""
+    if not isinstance(mode, RayMode) and not any(mode is ours for ours in MODES.values()):
+        _require(mode, runtime.single_precision())
+
+
+@cache
+def _require(mode: Mode, single: bool) -> None:
+    weight, after = _composite(mode, T, TAU)
+    by_T, by_tau = (_Slope(mode, *move) for move in ((H, 0.0), (0.0, H)))
+    tangent = _numbers(mode, "tangent", probe_tangent, 4, T, TAU)
+    for column, (slope, of, by) in enumerate([(by_T, 0, "T"), (by_T, 1, "T"), (by_tau, 0, "tau"), (by_tau, 1, "tau")]):
+        what = f"of {('weight', 'T_after')[of]} by {by}"
+        _compare(mode, "tangent", what, tangent[:, column], slope.mean[:, of], slope.smooth[:, of])
+    adjoint = _numbers(mode, "adjoint", probe_adjoint, 2, T, TAU)
+    by_remaining = by_tau.mean[:, 1] if mode.power is None else by_tau.mean[:, 1] / after
+    _compare(mode, "adjoint", "by weight", adjoint[:, 0], by_tau.mean[:, 0], by_tau.smooth[:, 0])
+    _compare(mode, "adjoint", "by remaining", adjoint[:, 1], by_remaining, by_tau.smooth[:, 1])
+    if mode.power is not None:
+        half, half_after = _composite(mode, T / 2, TAU)
+        same = np.ones(len(T), bool)
+        _compare(mode, "power", "weight at T / 2", weight / 2**mode.power, half, same)
+        _compare(mode, "power", "T_after at T / 2", after / 2, half_after, same)
+
+
+class _Slope:
+    """Central differences of weight and T after along one axis, and where both sides agree: elsewhere is a kink."""
+
+    def __init__(self, mode: Mode, dT: float, dtau: float):
+        h = dT + dtau
+        ahead, here, back = (np.stack(_composite(mode, T + s * dT, TAU + s * dtau), 1) for s in (1, 0, -1))
+        right, left = (ahead - here) / h, (here - back) / h
+        self.mean = (right + left) / 2
+        self.smooth = np.abs(right - left) <= 0.1 * np.maximum(np.abs(self.mean), 1)
+
+
+def _composite(mode: Mode, at_T: np.ndarray, at_tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    weight, after = _numbers(mode, "composite", probe_composite, 2, at_T, at_tau).T
+    return weight, after
+
+
+def _numbers(
+    mode: Mode, part: str, kernel: Callable[..., None], columns: int, at_T: np.ndarray, at_tau: np.ndarray
+) -> np.ndarray:
+    out = np.empty((len(at_T), columns), runtime.dtype())
+    try:
+        kernel(mode, at_T.astype(out.dtype), at_tau.astype(out.dtype), out)
+    except (ti.TaichiCompilationError, ti.TaichiTypeError, ti.TaichiSyntaxError, TypeError, ValueError) as error:
+        last = one_line(error).split("^")[-1].strip(" ~")
+        raise _wrong(mode, part, f"does not compile: {last[-200:]}") from error
+    bad = np.argwhere(~np.isfinite(out))
+    if len(bad):
+        i, j = bad[0]
+        raise _wrong(mode, part, f"gives {out[i, j]} at T {at_T[i]:g}, tau {at_tau[i]:g}, want finite numbers")
+    return out.astype(float)
+
+
+def _compare(mode: Mode, part: str, what: str, given: np.ndarray, wanted: np.ndarray, smooth: np.ndarray) -> None:
+    gap = np.abs(given - wanted) / np.maximum(np.abs(wanted), 1) * smooth
+    if gap.max() > GOOD:
+        i = int(gap.argmax())
+        at = f"at T {T[i]:g}, tau {TAU[i]:g}"
+        raise _wrong(mode, part, f"gives {given[i]:.4g} {what} {at}, differences of composite give {wanted[i]:.4g}")
+
+
+def _wrong(mode: Mode, part: str, why: str) -> RaymarchError:
+    return RaymarchError(f"mode {mode.name!r}: {part} {why}; rm.Mode says what each part is")
+
 
 NAMED_MODE = one_of(*MODES)
 
@@ -185,3 +264,96 @@ def _march_cure(value: object) -> str:
 
 MARCH = mended(instance_of(March, "rm.March(...)", "with rm.March() for its defaults"), _march_cure)
 SINGLE_RAYS = replace(MARCH, read=_of_single_rays)
+
+
+# Empty-space skipping threshold: the extinction that is too thin for anybody to see.
+
+INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
+
+
+def skip_invisible(grid: Grid, volume: Volume, march: March, most: float | None = None) -> None:
+    """Empty-space skipping of a grid's cells so thin that nobody sees it: none where nothing is too thin to count.
+
+    Through a transfer function those alone whose values all have opacity 0, so that no bit of the image depends on it.
+    `most` is the largest of the features, up to their sign, where they are not the volume's own.
+    """
+    mode = march.rule
+    if march.transfer is not None:
+        grid.refresh_through(march.transfer)
+    elif not volume.activation.density_rule.signed and mode.ends:
+        segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own
+        corners = corners_of(volume.world_from_index, volume.box_shape)  # in NDC, where it lies there
+        longest = segments * float(np.linalg.norm(np.ptp(corners, axis=0)))
+        grid.refresh_occupancy(INVISIBLE / (longest * brightest(volume, most)))
+
+
+def brightest(volume: Volume, most: float | None = None) -> float:
+    """Upper bound of the volume's colours, 1 or more: by the addition theorem |Y_lm| <= sqrt((2l + 1) / 4 pi)."""
+    if most is None:
+        features = (volume if volume.bricks is None else volume.bricks).features
+        most = max(float(features.max(initial=0)), -float(features.min(initial=0)))
+    per_band = (2 * np.arange(volume.degree + 1) + 1) ** 1.5 / np.sqrt(4 * np.pi)
+    return max(float(volume.activation.colour_rule.forward(most * float(per_band.sum()))), 1.0)
+
+
+# Run-time settings of a march's mode, put where its kernels read them: another value compiles nothing.
+
+OF_EXTINCTION = (MODES["emission-absorption"], MODES["additive"])  # of which light that grows has no end
+
+
+def set_ray_settings(buffer: RayBuffer, grid: Grid, march: March, iso: float | None = None) -> None:
+    """Put what a march's mode has of its own into a buffer: a surface's level (`iso` if given) and shading, a transfer
+    function."""
+    if march.transfer is not None:
+        buffer.set_table(march.transfer)
+        if march.shading is not None:
+            buffer.set_surface(0.0, march.shading.numbers())
+    if march.clip is not None:
+        buffer.set_planes(march.clip.planes_in(grid.ndc_from_world))
+    if "iso" in march.rule.parameters:
+        value = float(march.iso if iso is None else iso)  # type: ignore[arg-type]  # March asks for one
+        buffer.set_surface(level_of(value, grid.activation), (march.shading or Shading()).numbers())
+
+
+def level_of(iso: float, activation: Activation) -> float:
+    """Raw density where the value is `iso`; RaymarchError for what the activation never gives."""
+    with np.errstate(all="ignore"):
+        level = float(activation.raw(iso))
+        found = float(activation.sigma(level)) if np.isfinite(level) else np.inf
+    if abs(found - iso) > 1e-3 * abs(iso):
+        name = activation.density_rule.name
+        raise RaymarchError(f"iso is {iso:g}, which no density of activation {name} is; choose a positive one")
+    return level
+
+
+def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
+    """Empty-space skipping of what a march cannot see in a volume.
+
+    RaymarchError for a surface of a value that the volume does not have.
+    """
+    if march.iso is None or "iso" not in march.rule.parameters:
+        skip_invisible(grid, volume, march)
+    elif grid.mark_surface(level_of(march.iso, volume.activation)) == 0:
+        low, high = range_of(volume)
+        raise RaymarchError(
+            f"iso is {march.iso:g} but values go from {low:g} to {high:g}, so there is no surface; choose one between"
+        )
+
+
+def require_seen(volume: Volume, march: March) -> None:
+    """RaymarchError where a mode does not march such a volume."""
+    rule = march.rule
+    if volume.boxes > 1 and (rule.classifies or not rule.boxes):  # a table reads values and lengths as of one box
+        other = "maximum" if has_values_alone(volume) else "emission-absorption"
+        raise RaymarchError(
+            f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost, or mode {other}"
+        )
+    if rule in OF_EXTINCTION and has_values_alone(volume):
+        low, high = range_of(volume)
+        if low < 0:
+            raise RaymarchError(
+                f"values go from {low:g} to {high:g}, which mode {rule.name} takes for extinction, want 0 or more; show"
+                " them in mode transfer, isosurface or maximum"
+            )
+    if volume.ndc_from_world is not None and not rule.ndc:
+        raise RaymarchError(f"mode {rule.name} does not march volumes in NDC; resample it to a box in the world")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from raymarch.arguments.arrays import Colour
+from raymarch.arguments.checks import Colour
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.pixel_order import SIDE
-from raymarch.rendering.march_settings import March
-from raymarch.rendering.ray_batches import rays_of_camera, require_room
-from raymarch.rendering.ray_settings import set_ray_settings
+from raymarch.rendering.march_settings import March, set_ray_settings
+from raymarch.rendering.ray_batches import SIDE, rays_of_camera, require_room
 from raymarch.rendering.renderer import Rendering, march_batch, rays_seen, rendering_of
 
 

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments.arrays import Numbers, array
-from raymarch.arguments.checks import Check, Wrong, shown, whole
+from raymarch.arguments.checks import Check, Numbers, Wrong, array, shown, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
-from raymarch.device.grid_fields import COLOURLESS
+from raymarch.device.grid_layout import COLOURLESS
 from raymarch.device.memory import BATCH
-from raymarch.device.owner import Holder
+from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
+from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.camera import CAMERA, Camera
-from raymarch.geometry.pose import corners_of
 from raymarch.kernels.field.transfer import density_gradient_out, density_in
 from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march_settings import March

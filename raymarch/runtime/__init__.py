@@ -17,11 +17,11 @@ from taichi.lang import impl
 
 from raymarch.arguments.checks import one_of, optional, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.cores import cores
 from raymarch.errors import RaymarchError, one_line
 from raymarch.runtime import compiler
 from raymarch.runtime.gpu_memory import has_gpu
 from raymarch.runtime.kernel_cache import CACHE, cache_argument
+from raymarch.system.resources import cores
 
 ARCHES = ("auto", "cpu", "cuda")
 PRECISIONS = ("f32", "f64")

@@ -8,26 +8,150 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from raymarch.arguments import checks
-from raymarch.arguments.checks import optional
-from raymarch.arguments.declared import checked
-from raymarch.data.cores import cores
+from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
+from raymarch.arguments.declared import checked, held, hold, named
+from raymarch.arguments.guess import unknown_names
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import refused
 from raymarch.io.files.lock import locked
+from raymarch.io.files.strict import read_json
 from raymarch.io.files.temporary import temporary_folder_in
-from raymarch.io.videos.av_library import import_av
+from raymarch.io.videos.write_video import import_av
 from raymarch.sfm.child import require_pycolmap, run_worker
 from raymarch.sfm.photographs import LeftOut, Photograph, copy_photographs
-from raymarch.sfm.place import RECORD, WRITER, require_place, take_place
-from raymarch.sfm.settings import LENSES, SETTINGS, SfmSettings, changed
 from raymarch.sfm.video import VIDEOS, write_frames
+from raymarch.system.resources import cores
+
+# Settings of structure from motion.
+
+LENSES = {  # by the name that a user gives, COLMAP's
+    "auto": "OPENCV",
+    "pinhole": "SIMPLE_PINHOLE",
+    "simple_radial": "SIMPLE_RADIAL",
+    "radial": "RADIAL",
+    "opencv": "OPENCV",
+    "fisheye": "OPENCV_FISHEYE",
+}
+MATCHINGS = ("auto", "exhaustive", "sequential")
+CAMERAS = ("auto", "one", "folder", "each")
+
+
+@named
+@dataclass(frozen=True)
+class SfmSettings:
+    """Settings of structure from motion, by which `find_cameras` goes.
+
+    Attributes:
+        matching: which pairs of photographs are compared: all (exhaustive), neighbours by name (sequential), or by
+            "auto" all up to 150 photographs, neighbours of more and of a video.
+        lens: model of the lens; "auto" is OpenCV's where ten photographs or more share a camera, else simple radial.
+        camera: who shares focal length and lens: photographs of one size, camera and zoom, as EXIF tells ("auto"), all
+            ("one"), those of a folder ("folder"), or nobody ("each").
+        max_size: longer side [pixel] at which features are looked for; cameras are those of the full images.
+        features: the most features of a photograph.
+        frames: how many frames are taken out of a video.
+        seed: of all that is drawn at random; with `threads=1` the same seed gives the same bytes.
+        threads: of the CPU; one a core if not given.
+        seconds: time limit.
+
+    Raises RaymarchError for a value that is out of range.
+
+    Example:
+        >>> SfmSettings(features=4096).matching
+        'auto'
+    """
+
+    matching: str = held(one_of(*MATCHINGS), "auto")
+    lens: str = held(one_of(*LENSES), "auto")
+    camera: str = held(one_of(*CAMERAS), "auto")
+    max_size: int = held(whole(64, 16384), 1600)
+    features: int = held(whole(64, 1 << 17), 8192)
+    frames: int = held(whole(3, 5000), 100)
+    seed: int = held(whole(0, 2**31 - 1), 0)
+    threads: int | None = held(optional(whole(1, 1024)), None)
+    seconds: float | None = held(optional(number(1, 1e7, unit="s")), None)
+
+    def __post_init__(self) -> None:
+        hold(self)
+
+
+SETTINGS = instance_of(SfmSettings, "SfmSettings")
+
+
+def changed(settings: SfmSettings, changes: dict[str, Any]) -> SfmSettings:
+    """Settings with some changed by name; RaymarchError for an unknown one."""
+    own = SfmSettings.__dataclass_fields__
+    if unknown := sorted(set(changes) - set(own)):
+        raise RaymarchError(unknown_names(unknown, own))
+    return replace(settings, **changes)
+
+
+# Place of an image set that is about to be written: what may stand there, and how the new one takes it.
+
+RECORD = "cameras.json"
+PARTS = ("images", "sparse", RECORD)
+WRITER = "raymarch cameras"
+
+
+def require_place(out: Path, photos: Path, overwrite: bool) -> Path:
+    """Folder for a set, resolved; RaymarchError where it would mix with the photographs or take something's place.
+
+    With `overwrite` a set that was written this way may be there; of any other folder nothing is ever removed.
+    """
+    with refused(out):
+        place, source = Path(os.path.realpath(out)), Path(os.path.realpath(photos))
+        inner = source if source.is_dir() else source.parent
+        if place == inner or (source.is_dir() and place.is_relative_to(source)):
+            raise RaymarchError(f"{out}: lies in the photographs' folder; choose a place outside")
+        if source.is_relative_to(place) and place.exists():
+            raise RaymarchError(f"{out}: holds the photographs themselves; choose another place")
+        if not place.parent.is_dir():
+            raise RaymarchError(f"{out}: there is no folder {place.parent}; create it first")
+        if place.exists() and not place.is_dir():
+            raise RaymarchError(f"{out}: is a file, want the name of a folder; choose another")
+        if place.exists() and any(place.iterdir()):
+            if not overwrite:
+                raise RaymarchError(f"{out}: is there already; choose another name, or --overwrite (overwrite=True)")
+            if not _is_ours(place):
+                raise RaymarchError(f"{out}: is no image set that raymarch cameras wrote; choose another place")
+    return place
+
+
+def _is_ours(place: Path) -> bool:
+    try:
+        told = read_json(place / RECORD)
+    except RaymarchError:
+        return False
+    return isinstance(told, dict) and told.get("written_by") == WRITER
+
+
+def take_place(made: Path, place: Path, aside: Path) -> None:
+    """Move of a finished set to its place; parts of an older one go `aside`, and come back if that fails."""
+    with refused(place):
+        if not place.exists() or not any(place.iterdir()):
+            if place.exists():
+                place.rmdir()
+            os.replace(made, place)
+            return
+        moved: list[tuple[Path, Path]] = []  # from, to
+        try:
+            for part in PARTS:
+                for source, target in ((place / part, aside / part), (made / part, place / part)):
+                    if source.exists():
+                        os.replace(source, target)
+                        moved.append((source, target))
+        except BaseException:
+            for source, target in reversed(moved):
+                os.replace(target, source)
+            raise
+
 
 MOST_EXHAUSTIVE = 150  # photographs, of which all pairs are compared
 SHARED = 10  # photographs of one camera from which on its lens has more than one number

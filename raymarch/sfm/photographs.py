@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from PIL import Image, ImageOps
 
-from raymarch.data.cores import workers
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.limits import require_folder
+from raymarch.io.files.strict import require_folder
 from raymarch.io.images.header import FORMATS, MOST_PIXELS, ORIENTATION, SUFFIXES, has_alpha, open_image, unmapped
+from raymarch.system.resources import workers
 
 MOST = 20_000  # photographs
 MOST_ENTRIES = 200_000  # files and folders that are looked at for them

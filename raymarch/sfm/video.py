@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.videos.av_library import import_av
+from raymarch.io.videos.write_video import import_av
 
 if TYPE_CHECKING:
     from PIL.Image import Image

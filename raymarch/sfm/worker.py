@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.sfm.gauge import upright_gauge
 from raymarch.sfm.mapping import (
     FIRST,
     FOURTH,
@@ -29,6 +28,7 @@ from raymarch.sfm.mapping import (
     map_cameras,
     match,
     refine_lenses,
+    upright_gauge,
 )
 from raymarch.sfm.messages import Messages, rows_of
 

@@ -11,11 +11,20 @@ import numpy as np
 from raymarch.arguments.checks import callback, number, shown
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.solvers.linear import EPS, STEPS, TOLERANCE, sized
+from raymarch.solvers.linear import (
+    EPS,
+    STEPS,
+    TOLERANCE,
+    DenseModel,
+    Jacobian,
+    MatrixFreeModel,
+    Step,
+    linear_model,
+    sized,
+)
 from raymarch.solvers.linear import Operator as Operator
 from raymarch.solvers.linear import cgls as cgls
 from raymarch.solvers.linear import conjugate_gradients as conjugate_gradients
-from raymarch.solvers.linear_model import DenseModel, Jacobian, MatrixFreeModel, Step, linear_model
 from raymarch.volumes.samples import RAW
 
 KEPT = 1e-2  # of what a step promised, is enough to believe the model

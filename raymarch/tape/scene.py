@@ -12,7 +12,7 @@ from taichi.lang import impl
 from raymarch import runtime
 from raymarch.arguments.checks import instance_of
 from raymarch.arguments.declared import checked
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import MODELS
 from raymarch.geometry.pose import right_jacobian

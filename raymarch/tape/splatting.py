@@ -10,11 +10,10 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments.arrays import Numbers, array, numeric
-from raymarch.arguments.checks import LARGEST, Check, Wrong, whole
+from raymarch.arguments.checks import LARGEST, Check, Numbers, Wrong, array, numeric, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.memory import MAX_CELLS, require_memory
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Owner
 from raymarch.kernels import splat as kernels
 
 COUNT = whole(1, MAX_CELLS)

@@ -7,9 +7,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from raymarch import runtime
-from raymarch.autodiff.torch_rays import Seen
 from raymarch.errors import RaymarchError
-from raymarch.torch.march_session import Asked, Inputs, TorchSamples
+from raymarch.torch.march_session import Asked, Inputs, Seen, TorchSamples
 from raymarch.torch.tensors import import_torch, one_by_one
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.arguments.checks import whole
 from raymarch.arguments.declared import checked
-from raymarch.autodiff.torch_rays import Seen, TensorRays, TorchRays
 from raymarch.device.grid import Grid
 from raymarch.device.memory import MAX_CELLS
-from raymarch.device.owner import Holder
+from raymarch.device.pool import Holder
 from raymarch.errors import RaymarchError
-from raymarch.geometry.pose import affine_of_box
+from raymarch.geometry.boxes import affine_of_box
 from raymarch.kernels.field import torch_templates
 from raymarch.rendering.march_settings import March
 from raymarch.torch.functions import autograd_function, keep_threads_out
+from raymarch.torch.march_session import Seen, TensorRays, TorchRays
 from raymarch.torch.tensors import import_torch, require_shapes, require_tensor, wait_for
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.samples import SHAPE

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.default_table import default_table
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.modes import MODES
-from raymarch.viewer.look import Look
-from raymarch.viewer.pictures.eye import Eye
+from raymarch.viewer.pictures.eye import Eye, Look
 from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource
+from raymarch.volumes.default_table import default_table
 from raymarch.volumes.transfer_function import TransferFunction
 
 OUT = "picture"  # folder of the picture

@@ -7,17 +7,112 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from raymarch.device.owner import Closing
+from raymarch.device.pool import Closing
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import INTERRUPTED
+from raymarch.fitting.settings.optimiser import FACTOR
 from raymarch.system.interrupt import asked_to_stop
-from raymarch.viewer.fit_control import FitControl
 from raymarch.viewer.pictures.frame_maker import FrameMaker
 from raymarch.viewer.server.wire import Wire
-from raymarch.viewer.share import Share
 from raymarch.viewer.viewer import IDLE, Viewer
 from raymarch.volumes.volume import Volume
+
+# What pages ask of a running fit: pause, go on, other learning rates, stop.
+
+GONE = 10.0  # seconds without any page after which a fit that one paused goes on: a page loaded again takes fewer
+ACTIONS = ("pause", "go", "rate", "stop")
+
+
+class FitControl:
+    """Control of a running fit.
+
+    Attributes:
+        paused, stopped: as a page has asked for, or Ctrl-C in a pause, which `interrupted` says.
+    """
+
+    def __init__(self, fitter: Fitter) -> None:
+        self.fitter = fitter
+        self.paused = self.stopped = self.interrupted = False
+        self._by_page, self._seen = False, time.perf_counter()
+
+    @property
+    def state(self) -> str:
+        """ "running" or "paused"."""
+        return "paused" if self.paused else "running"
+
+    @property
+    def stopped_by_page(self) -> bool:
+        """Whether a page has ended the fit, who then looks at what came of it."""
+        return self.stopped and not self.interrupted
+
+    def act(self, message: Mapping[str, Any]) -> None:
+        """Do what a page's message asks for; RaymarchError for what cannot be."""
+        action = message.get("action")
+        if action not in ACTIONS:
+            raise RaymarchError(f"fit: action is {str(action)[:40]!r}, want one of {', '.join(ACTIONS)}; choose one")
+        if action == "rate":
+            self.fitter.rates.multiply(self.fitter.steps_done, FACTOR("fit: value", message.get("value")))
+        elif action == "stop":
+            self.stopped = True
+        else:
+            self.paused = self._by_page = action == "pause"
+            self._seen = time.perf_counter()
+
+    def look_for_pages(self, count: int) -> None:
+        """Have a fit that a page has paused go on once all pages have been gone for a while, as nobody can let it."""
+        now = time.perf_counter()
+        if count or not (self.paused and self._by_page):
+            self._seen = now
+        elif now - self._seen > GONE:
+            log.warning("the last page has gone, so the fit goes on")
+            self.paused = self._by_page = False
+
+
+# Share of a fit's time that its pictures may have: what they took is paid back by steps before there are more.
+
+RESTING, MOVING = 0.10, 0.35  # of all the time, while nobody moves and while somebody does
+MOST_CREDIT, MOST_DEBT = 0.1, 0.6  # seconds; what compiles may take longer, once
+
+
+class Share:
+    """Share of time: seconds that steps take are credited in part, seconds that pictures take are taken off.
+
+    Example:
+        >>> share = Share()
+        >>> share.of(False), share.of(True), share.due
+        (0.1, 0.35, False)
+    """
+
+    def __init__(self) -> None:
+        self._credit, self._since = 0.0, time.perf_counter()
+
+    def begin(self) -> None:
+        """Count steps from now on."""
+        self._since = time.perf_counter()
+
+    @staticmethod
+    def of(moving: bool) -> float:
+        """Share of all the time."""
+        return MOVING if moving else RESTING
+
+    @property
+    def due(self) -> bool:
+        """Whether pictures have time now."""
+        return self._credit > 0
+
+    def stepped(self, moving: bool) -> None:
+        """Credit the steps since pictures last had time."""
+        now, share = time.perf_counter(), self.of(moving)
+        self._credit = min(self._credit + (now - self._since) * share / (1 - share), MOST_CREDIT)
+        self._since = now
+
+    def spent(self) -> None:
+        """Take off what went by since steps were credited."""
+        now = time.perf_counter()
+        self._credit = max(self._credit - (now - self._since), -MOST_DEBT)
+        self._since = now
+
 
 log = logging.getLogger(__name__)
 

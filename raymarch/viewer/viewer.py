@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from raymarch.device.owner import Closing
+from raymarch.device.pool import Closing
 from raymarch.errors import RaymarchError
 from raymarch.viewer.pictures.frame_maker import FrameMaker
 from raymarch.viewer.pictures.page import Page

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raymarch.errors import RaymarchError, named
+from raymarch.geometry.boxes import camera_in_box
 from raymarch.geometry.distortion import ANGLES
 from raymarch.views.image_arrays import Images, is_opaque
 from raymarch.views.views import Views
@@ -163,3 +164,16 @@ def _those(images: Images, holds: Callable[[np.ndarray], bool | np.bool_]) -> li
 
 def _like(first: np.ndarray, image: np.ndarray) -> np.ndarray:
     return first if image.shape == first.shape else first[::SPARSE, ::SPARSE]
+
+
+# Boxes of an unbounded scene: the innermost from its cameras, or its points where they look one way, and how many.
+
+
+def is_bounded(views: Views) -> bool:
+    """Whether all that the views show lies in one box: alpha that is not opaque everywhere, a box of the set's own that
+    no camera is in, or images whose borders are one colour."""
+    if views.shows_silhouettes:
+        return True
+    if views.box is not None:
+        return not camera_in_box(views.cameras, views.box)
+    return border_colour(views) is not None

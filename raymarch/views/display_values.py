@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from raymarch.arguments.checks import whole
+
 
 def eight_bit(image: np.ndarray) -> np.ndarray:
     """Display values as 8 bit, rounded, those beyond 0..1 cut.
@@ -35,3 +37,19 @@ def decibels(error: float) -> float:
         20.0
     """
     return math.inf if error == 0 else -10 * math.log10(error)
+
+
+# Pictures with what a mask takes out in grey.
+
+GREY = 0.5
+
+
+def without(picture: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """Picture (height, width, 3), grey where a mask (height, width) is False."""
+    return picture if mask is None else np.where(mask[..., None], picture, GREY)
+
+
+# Supersampling of pixels: what settings allow.
+
+MOST_SUPERSAMPLE = 8  # rays along each edge of a pixel
+SUPERSAMPLE = whole(1, MOST_SUPERSAMPLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import Numbers
 
 NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 MOMENTS = 5  # sums a channel: weight, x, y, x^2 and x y

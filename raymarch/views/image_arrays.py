@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from raymarch.arguments.arrays import numeric
-from raymarch.arguments.checks import Check, Wrong, shown
+from raymarch.arguments.checks import Check, Wrong, numeric, shown
 
 # One array (view, height, width, 3 or 4) where all images have one size, else a tuple of an array (height, width, 3 or
 # 4) for each. A union with Any, for who knows which of the two it is.

@@ -9,12 +9,28 @@ from os import PathLike
 
 import numpy as np
 
-from raymarch.arguments.arrays import Colour, Numbers, array, colour, mended, vector
-from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, one_of, optional, shown, text, whole
+from raymarch.arguments.checks import (
+    WORLD,
+    Check,
+    Colour,
+    Numbers,
+    Wrong,
+    array,
+    colour,
+    instance_of,
+    mended,
+    number,
+    one_of,
+    optional,
+    shown,
+    text,
+    vector,
+    whole,
+)
 from raymarch.arguments.declared import named
 from raymarch.errors import RaymarchError
+from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.pose import BOX
 from raymarch.views.card import ViewsCard
 from raymarch.views.image_arrays import IMAGES, MASKS, Images, Masks, is_opaque, that_matter
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, mended
-from raymarch.arguments.checks import LARGEST, Check, instance_of, number, one_of
+from raymarch.arguments.checks import LARGEST, Check, Numbers, instance_of, mended, number, one_of
 from raymarch.arguments.declared import checked, held, hold, named
 from raymarch.errors import RaymarchError, one_line
 from raymarch.volumes.samples import RAW

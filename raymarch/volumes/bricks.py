@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments.arrays import numeric
-from raymarch.arguments.checks import Check, Wrong, instance_of, number
+from raymarch.arguments.checks import Check, ReadOnly, Wrong, instance_of, number, numeric
 from raymarch.arguments.declared import checked, held, hold
-from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
 from raymarch.system.resources import require_free
 from raymarch.volumes.samples import CHANNELS, SAMPLES, SHAPE, require_channels, require_three_axes, samples_in_words

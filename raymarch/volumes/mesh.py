@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments.arrays import array, numeric, require_within
-from raymarch.arguments.checks import Check, Wrong, instance_of
+from raymarch.arguments.checks import Check, ReadOnly, Wrong, array, instance_of, numeric, require_within
 from raymarch.arguments.declared import held, hold, named
-from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
 from raymarch.html.card import Shown, card, numbers
 

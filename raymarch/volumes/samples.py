@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from raymarch.arguments.arrays import channels_cure, numeric, require_within
-from raymarch.arguments.checks import LARGEST, WORLD, Check, Wrong, whole
+from raymarch.arguments.checks import LARGEST, WORLD, Check, Wrong, channels_cure, numeric, require_within, whole
 from raymarch.errors import RaymarchError
 
 

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments import arrays
-from raymarch.arguments.checks import LARGEST, Check, Wrong, instance_of, number
+from raymarch.arguments import checks
+from raymarch.arguments.checks import LARGEST, Check, ReadOnly, Wrong, instance_of, number
 from raymarch.arguments.declared import held, hold, named
-from raymarch.arguments.read_only import ReadOnly
-from raymarch.data.scalar_card import ScalarCard
-from raymarch.data.world_axes import WORLD_AXES
 from raymarch.errors import RaymarchError, figures
-from raymarch.geometry.pose import require_affine
+from raymarch.geometry.boxes import require_affine
 from raymarch.volumes.activation import Activation
+from raymarch.volumes.cards import ScalarCard
+from raymarch.volumes.placement import WORLD_AXES
 from raymarch.volumes.samples import MAPPING, one_channel_cure
 from raymarch.volumes.volume import VOLUME, Volume
 
@@ -26,7 +25,7 @@ SIZES = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}  # bytes of a typ
 
 
 def _values(value: object) -> np.ndarray:
-    values = arrays.numeric(value, masks=True)
+    values = checks.numeric(value, masks=True)
     if values.dtype.itemsize not in SIZES[values.dtype.kind]:
         raise Wrong(f"is {values.dtype}", "convert it with astype")
     if values.ndim != 3 or min(values.shape) < 2:
@@ -97,7 +96,7 @@ class ScalarVolume(ScalarCard, ReadOnly):
     length_unit: str = held(WORD, "")
     world: str = held(WORLD_AXES, "")
     name: str = held(WORD, "")
-    background: tuple[float, float, float] = held(arrays.colour, (1.0, 1.0, 1.0))
+    background: tuple[float, float, float] = held(checks.colour, (1.0, 1.0, 1.0))
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.read_only import ReadOnly
+from raymarch.arguments.checks import ReadOnly
 from raymarch.errors import RaymarchError
 from raymarch.volumes.bricks import BRICK, Bricks, beyond, require_dense, require_table, spread, table_shape
 from raymarch.volumes.samples import SAMPLES, require_channels, require_three_axes

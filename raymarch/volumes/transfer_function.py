@@ -4,18 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array, mended, shape_of, vector
-from raymarch.arguments.checks import Check, Wrong, instance_of, number, text, whole
+from raymarch.arguments.checks import (
+    Check,
+    Numbers,
+    ReadOnly,
+    Wrong,
+    array,
+    instance_of,
+    mended,
+    number,
+    shape_of,
+    shown,
+    text,
+    vector,
+    whole,
+)
 from raymarch.arguments.declared import checked, held, hold, named
-from raymarch.arguments.read_only import ReadOnly
-from raymarch.data.colormaps import COLORMAP, colours_along
-from raymarch.data.table_card import TableCard
-from raymarch.errors import RaymarchError
+from raymarch.arguments.guess import did_you_mean
+from raymarch.errors import RaymarchError, one_line
+from raymarch.volumes.cards import TableCard
 from raymarch.volumes.samples import RAW
+
+# Colour maps of Matplotlib, by their names.
+
+FEW = "viridis, inferno, bone, gray, coolwarm"
+
+
+def import_matplotlib() -> ModuleType:
+    """Matplotlib; RaymarchError where the user's settings keep it from being imported."""
+    try:
+        import matplotlib
+    except ValueError as error:
+        raise RaymarchError(
+            f"matplotlib cannot be imported ({one_line(error)}); check MPLBACKEND and matplotlibrc"
+        ) from None
+    return matplotlib
+
+
+def _colormap(value: object) -> str:
+    if not isinstance(value, str) or value not in import_matplotlib().colormaps:
+        raise Wrong(f"is {shown(value)}", did_you_mean(value, import_matplotlib().colormaps) or "check its spelling")
+    return value
+
+
+COLORMAP = Check(f"a colour map that matplotlib has, as {FEW}", _colormap)
+
+
+def colours_along(name: str, share: np.ndarray) -> np.ndarray:
+    """Colours (n, 3) of a map at shares (n,) of its way, 0..1.
+
+    Example:
+        >>> colours_along("gray", np.array([0.0, 1.0])).tolist()
+        [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    """
+    colours: np.ndarray = import_matplotlib().colormaps[name](share)[:, :3]
+    return colours
+
 
 MOST_KNOTS = 1024
 MOST_OPAQUE = 1.0 - 2.0**-20  # opacity 1 would be an infinite extinction: a millionth of the light passes instead

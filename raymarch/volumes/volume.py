@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from types import MappingProxyType
@@ -10,21 +12,210 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from raymarch.arguments import arrays, checks
-from raymarch.arguments.arrays import Colour, Numbers
-from raymarch.arguments.checks import optional
+from raymarch.arguments import checks
+from raymarch.arguments.checks import Check, Colour, Numbers, ReadOnly, Wrong, channels_cure, mended, optional
 from raymarch.arguments.declared import checked, named
-from raymarch.arguments.read_only import ReadOnly
-from raymarch.data import plain
-from raymarch.data.plain import Field
-from raymarch.data.sampled import Sampled
 from raymarch.errors import RaymarchError
-from raymarch.geometry.ndc import require_placement
-from raymarch.geometry.pose import BOX, larger_box
+from raymarch.geometry.boxes import BOX, affine_of_box, larger_box, voxel_of
+from raymarch.geometry.ndc import corners_in_world, require_placement
+from raymarch.html.card import Shown, card, count_of_bytes, numbers
+from raymarch.html.picture import figure
+from raymarch.volumes import cards
 from raymarch.volumes.activation import ACTIVATION, Activation
 from raymarch.volumes.bricks import BRICKS, Bricks, bricks_in_words
-from raymarch.volumes.samples import MAPPING, SHAPE, SPACING, require_boxes, require_thin
+from raymarch.volumes.harmonics import Y00, basis
+from raymarch.volumes.samples import (
+    INDEX,
+    MAPPING,
+    RAW,
+    SHAPE,
+    SPACING,
+    require_boxes,
+    require_inside,
+    require_thin,
+    require_three_axes,
+    spread_to,
+)
 from raymarch.volumes.storage import LATER, MISSING, Dense, Sparse, sparse_of, stored
+
+# Samples placed in the world: what of a volume follows from its samples and from where they lie.
+
+
+class Sampled(Shown):
+    """Samples placed in the world; `Volume` has the fields."""
+
+    samples: Dense | Sparse
+    world_from_index: np.ndarray
+    activation: Activation
+    background: tuple[float, float, float]
+    boxes: int
+    ndc_from_world: np.ndarray | None
+
+    @property
+    def density(self) -> np.ndarray:
+        """Raw density (x, y, z), read-only; of bricks it is made anew each time."""
+        return self.samples.density(self.activation.empty)
+
+    @property
+    def features(self) -> np.ndarray:
+        """Raw colour (x, y, z, channel), read-only; of bricks it is made anew each time."""
+        return self.samples.features()
+
+    @property
+    def bricks(self) -> Bricks | None:
+        """Bricks of a sparse volume; None of a dense one."""
+        return self.samples.bricks
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the samples in memory [byte]."""
+        return self.samples.nbytes
+
+    @checked(index=INDEX)
+    def at(self, index: Sequence[Numbers]) -> tuple[np.ndarray, np.ndarray]:
+        """Raw density (...) and features (..., channel) at three arrays i, j, k of indices, bricks staying bricks.
+
+        Raises RaymarchError for what are no three indices of samples.
+
+        Example:
+            >>> ramp = Volume.from_function(lambda p: p[..., 0], shape=(5, 4, 4))
+            >>> ramp.at(np.ogrid[3:5, :1, :1])[0].ravel().tolist()
+            [0.5, 1.0]
+        """
+        require_inside(index, self.shape)
+        return self.samples.at(index, self.activation.empty)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Count of samples (x, y, z), those of all nested boxes along x."""
+        return self.samples.shape
+
+    @property
+    def box_shape(self) -> tuple[int, int, int]:
+        """Count of samples (x, y, z) of one box."""
+        x, y, z = self.shape
+        return x // self.boxes, y, z
+
+    @property
+    def channels(self) -> int:
+        """Count of features a sample, 3 (degree + 1)^2."""
+        return self.samples.channels
+
+    @property
+    def degree(self) -> int:
+        """Degree of the spherical harmonics, 0 to 3."""
+        return round((self.channels / 3) ** 0.5) - 1
+
+    @property
+    def corners(self) -> np.ndarray:
+        """Corners (8, 3) of the box in the world; of NDC, which end at infinity, up to four times the near plane."""
+        return corners_in_world(self.world_from_index, self.box_shape, self.ndc_from_world)
+
+    @property
+    def box(self) -> np.ndarray:
+        """Axis-aligned bounding box in the world: lower and upper corner (2, 3)."""
+        return np.stack([self.corners.min(0), self.corners.max(0)])
+
+    @property
+    def voxel(self) -> float:
+        """Voxel size: the shortest edge [world unit, or unit of NDC]."""
+        return voxel_of(self.world_from_index)
+
+    def sigma(self) -> np.ndarray:
+        """Extinction (x, y, z) [1/world unit] at the samples."""
+        return self.activation.sigma(self.density)
+
+    def _card(self) -> str:
+        lower, upper = self.box
+        unit = "world unit" if self.ndc_from_world is None else "NDC"
+        size = " x ".join(map(str, self.box_shape)) + (f" in each of {self.boxes} nested boxes" * (self.boxes > 1))
+        bricks = None if self.bricks is None else bricks_in_words(self.shape, self.bricks.count)
+        rows = [
+            ("samples (x, y, z)", size),
+            ("bricks", bricks),
+            ("box", f"{numbers(lower, step=self.voxel)} to {numbers(upper, step=self.voxel)}"),
+            ("voxel", f"{self.voxel:.4g} {unit}"),
+            ("colour", f"spherical harmonics of degree {self.degree}"),
+            ("activation", f"{self.activation.density_rule.name}, {self.activation.colour_rule.name}"),
+            ("memory", count_of_bytes(self.nbytes)),
+        ]
+        return card(type(self).__name__, rows, [self.thumbnail_html()])
+
+    def thumbnail_html(self) -> str:
+        """Small picture of it as HTML, made by NumPy alone."""
+        return figure(cards.of_samples(self), "thumbnail, parallel rays")
+
+
+# Plain samples: densities and colours that are what they say, as the raw numbers of a volume.
+
+Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
+Samples = tuple[np.ndarray, np.ndarray, np.ndarray, Activation]  # density, features, world_from_index, activation
+GREY = 0.7  # where no colour is told
+FEW = 8  # of bytes: densities of more are values of a scan
+
+log = logging.getLogger(__name__)
+
+
+def of_function(sigma: Field, colour: Field | None, shape: Sequence[int], box: Numbers) -> Samples:
+    """Samples of functions of the place, as many as `shape` says, the first and the last on the box's faces."""
+    try:
+        axes = [np.linspace(low, high, n) for low, high, n in zip(*np.asarray(box), shape, strict=True)]
+        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        density = spread_to(shape)("sigma(points)", sigma(points))
+        rgb = spread_to((*shape, 3))("colour(points)", GREY if colour is None else colour(points))
+        return _plain(density, rgb, affine_of_box(box, shape))
+    except MemoryError as error:
+        raise RaymarchError(f"a volume of {shape} samples does not fit the memory ({error}); lower it") from error
+
+
+def of_array(density: Numbers, colour: Numbers | None, box: Numbers | None, spacing: Numbers | None) -> Samples:
+    """Samples of an array (x, y, z) and colours that broadcast to it, within `box` or `spacing` apart."""
+    density = mended(RAW, _density_cure)("density", density)
+    require_three_axes(density)
+    if density.dtype == np.uint8 and density.max() > FEW:
+        log.warning(
+            "density is uint8 up to %d, taken as extinction [1/world unit], which is opaque at once; scale it, or make"
+            " an rm.ScalarVolume of a scan's values",
+            density.max(),
+        )  # fmt: skip
+    if box is not None and spacing is not None:
+        raise RaymarchError("box and spacing are both given, want one of them; the other follows")
+    steps = np.array(density.shape) - 1
+    if box is None:
+        half = steps * (1 / steps.max() if spacing is None else np.asarray(spacing) / 2)
+        box = np.stack([-half, half])
+    rgb = GREY if colour is None else checks.display("colour", _of_colours("colour", colour, density.shape))
+    rgb = spread_to((*density.shape, 3), 0, 1)("colour", rgb)
+    return _plain(density.astype(np.float32), rgb, affine_of_box(box, density.shape))
+
+
+def _density_cure(value: object) -> str:
+    return "of magnitudes pass np.abs(it)" if np.asarray(value).dtype.kind == "c" else ""
+
+
+def _of_colours(name: str, value: Numbers, shape: tuple[int, ...]) -> Numbers:
+    """Colours as they are: of one for all, or of one a sample; RaymarchError for any other shape, which NumPy would
+    spread over samples that nobody meant."""
+
+    def read(value: object) -> object:
+        given = checks.shape_of(value)
+        if given is None or given in ((), (3,), (*shape, 3), (*shape, 1)):
+            return value
+        cure = channels_cure(given, shape)
+        if given == shape:
+            cure = "of greys pass it[..., None]"
+        elif given == (4,):
+            cure = "leave the fourth, alpha, out"
+        raise Wrong(f"has shape {given}", cure or "give one colour for all, or one a sample")
+
+    return Check(f"(3,) or {(*shape, 3)}", read)(name, value)
+
+
+def _plain(density: np.ndarray, rgb: np.ndarray, world_from_index: np.ndarray) -> Samples:
+    """Of sigma (x, y, z) and colour (x, y, z, 3), float32."""
+    features = (rgb - np.float32(0.5)) / np.float32(Y00)
+    return np.array(density), features, world_from_index, Activation("relu", 0.0, 1.0, "clamped")
+
 
 EMPTY: Mapping = MappingProxyType({})
 # A Volume or a ScalarVolume. A union with Any, not of both, as the body of a checked function sees a Volume.
@@ -88,12 +279,12 @@ class Volume(Sampled, ReadOnly):
             "activation": activation,
             "boxes": boxes,
         }
-        kept |= {"background": arrays.colour("background", background), "ndc_from_world": ndc}
+        kept |= {"background": checks.colour("background", background), "ndc_from_world": ndc}
         for name, value in (kept | {"provenance": MAPPING("provenance", provenance)}).items():
             object.__setattr__(self, name, value)
 
     @classmethod
-    @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=arrays.colour)
+    @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=checks.colour)
     def from_function(
         cls, sigma: Field, colour: Field | None = None, *, shape: Sequence[int] = (64, 64, 64),
         box: Numbers = ((-1, -1, -1), (1, 1, 1)), background: Colour = (1, 1, 1),
@@ -102,10 +293,10 @@ class Volume(Sampled, ReadOnly):
 
         Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
         """
-        return cls(*plain.of_function(sigma, colour, shape, box), background)  # type: ignore[arg-type]  # it reads it
+        return cls(*of_function(sigma, colour, shape, box), background)  # type: ignore[arg-type]  # it reads it
 
     @classmethod
-    @checked(box=optional(BOX), spacing=optional(SPACING), background=arrays.colour)
+    @checked(box=optional(BOX), spacing=optional(SPACING), background=checks.colour)
     def from_array(
         cls, density: Numbers, colour: Numbers | None = None, *, box: Numbers | None = None,
         spacing: Numbers | None = None, background: Colour = (1, 1, 1),
@@ -126,7 +317,7 @@ class Volume(Sampled, ReadOnly):
             >>> ball.shape, ball.box.tolist(), float(ball.sigma().max())
             ((32, 32, 32), [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]], 9.0)
         """
-        return cls(*plain.of_array(density, colour, box, spacing), background)  # type: ignore[arg-type]  # it reads it
+        return cls(*of_array(density, colour, box, spacing), background)  # type: ignore[arg-type]  # it reads it
 
     @classmethod
     @checked(bricks=BRICKS, shape=SHAPE)
@@ -175,7 +366,7 @@ class Volume(Sampled, ReadOnly):
         affine = larger_box(self.world_from_index, self.box_shape, 2**n)
         return replace(self, samples=part, world_from_index=affine, activation=activation, boxes=1)
 
-    @checked(world_from_world=arrays.array(4, 4))
+    @checked(world_from_world=checks.array(4, 4))
     def moved(self, world_from_world: Numbers) -> Volume:
         """Volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
 
@@ -218,4 +409,43 @@ def _volume_cure(value: object) -> str:
     return "pass its .volume" if isinstance(getattr(value, "volume", None), Volume) else ""
 
 
-VOLUME = arrays.mended(checks.Check("a Volume", _as_volume, kind=Volume), _volume_cure)
+VOLUME = checks.mended(checks.Check("a Volume", _as_volume, kind=Volume), _volume_cure)
+
+
+# Colours of a volume at places in the world, seen in directions: as a march reads them, in NumPy.
+
+CHUNK = 1 << 16  # points at a time
+
+
+def seen_colours(volume: Volume, points: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Colours (n, 3) in 0..1 at points (n, 3) of the world, seen along unit directions (n, 3) of rays.
+
+    Features are interpolated, summed over harmonics, then activated. Points beyond the box have the colour of its
+    border; of nested boxes it is the innermost.
+
+    Example:
+        >>> grey = Volume.from_function(lambda p: np.ones(p.shape[:-1]), shape=(4, 4, 4))
+        >>> seen_colours(grey, np.zeros((1, 3)), np.array([[0, 0, 1.0]])).round(3).tolist()
+        [[0.7, 0.7, 0.7]]
+    """
+    index_from_world = np.linalg.inv(volume.world_from_index)
+    index = points @ index_from_world[:3, :3].T + index_from_world[:3, 3]
+    index = np.clip(index, 0, np.array(volume.box_shape) - 1.0)
+    out = np.empty((len(points), 3))
+    for first in range(0, len(points), CHUNK):
+        some = slice(first, first + CHUNK)
+        features = _interpolated(volume, index[some])
+        harmonics = basis(volume.degree, directions[some])
+        total = np.einsum("nk,nkc->nc", harmonics, features.reshape(len(features), -1, 3))
+        out[some] = volume.activation.colour_rule.forward(total)
+    return np.clip(out, 0, 1)
+
+
+def _interpolated(volume: Volume, index: np.ndarray) -> np.ndarray:
+    """Features (n, channel) at index-space points (n, 3), trilinear."""
+    lowest = np.minimum(index.astype(int), np.array(volume.box_shape) - 2)
+    within, total = index - lowest, np.zeros((len(index), volume.channels))
+    for corner in itertools.product((0, 1), repeat=3):
+        weight = np.prod(np.where(corner, within, 1 - within), axis=1)
+        total += weight[:, None] * volume.at(tuple((lowest + corner).T))[1]
+    return total

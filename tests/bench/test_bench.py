@@ -15,7 +15,7 @@ from raymarch.bench import speed
 from raymarch.bench.workload import views_of_blobs, workload
 from raymarch.device import memory, pool
 from raymarch.device.grid_layout import SLOTS
-from raymarch.device.layout_cache import in_force
+from raymarch.device.layout_choice import in_force
 from raymarch.errors import RaymarchError
 
 MORE = (os.cpu_count() or 1) + 1  # threads than cores

@@ -10,7 +10,7 @@ from whole import whole
 
 from raymarch import cli, runtime
 from raymarch.bench import layouts, tune
-from raymarch.device import layout_cache
+from raymarch.device import layout_choice
 from raymarch.device.layout_choice import IN_WORDS, LayoutChoice
 from raymarch.errors import RaymarchError
 
@@ -29,11 +29,11 @@ class Clock:
 def clock(tmp_path, monkeypatch):
     """Cases whose steps take what a table says, in a cache of its own."""
     monkeypatch.setenv(runtime.CACHE, str(tmp_path))
-    monkeypatch.setenv(layout_cache.VARIABLE, "measured")
-    layout_cache.in_force.cache_clear()
+    monkeypatch.setenv(layout_choice.VARIABLE, "measured")
+    layout_choice.in_force.cache_clear()
     clock = Clock()
     yield clock
-    layout_cache.in_force.cache_clear()
+    layout_choice.in_force.cache_clear()
 
 
 class Stub:
@@ -80,8 +80,8 @@ def test_what_is_faster_is_kept_and_in_force(clock):
     assert [(trial.kind, trial.kept) for trial in tuned.trials] == [("fit_large", 1), ("read", 1)]
     assert tuned.trials[0].seconds == pytest.approx({2: 1.0, 1: 0.5})
     assert told == [(IN_WORDS["fit_large"], 0, 2), (IN_WORDS["read"], 1, 2)]
-    assert dict(layout_cache.in_force().measured) == {"fit_large": 1, "read": 1}
-    assert layout_cache.in_force().choice == LayoutChoice(fit_large=1)
+    assert dict(layout_choice.in_force().measured) == {"fit_large": 1, "read": 1}
+    assert layout_choice.in_force().choice == LayoutChoice(fit_large=1)
     assert json.loads(tuned.file.read_text())["blocks"] == {"fit_large": 1, "read": 1}
 
 
@@ -93,14 +93,14 @@ def test_it_ends_in_its_time_and_the_next_begins_with_what_is_left(clock):
     assert first.seconds == pytest.approx(2 * one)
     second = tune.tune(1.5 * one, cases=cases, clock=clock)
     assert ([trial.kind for trial in second.trials], second.missed) == (["read_large"], ("fit", "read"))
-    assert dict(layout_cache.in_force().measured) == {"fit": 2, "read": 2, "read_large": 2}
+    assert dict(layout_choice.in_force().measured) == {"fit": 2, "read": 2, "read_large": 2}
 
 
 def test_what_was_measured_before_is_kept_where_the_variable_leaves_it_aside(clock, monkeypatch):
     """And comes last, as it always does."""
-    layout_cache.keep({"fit_large": 1})
-    monkeypatch.setenv(layout_cache.VARIABLE, "default")
-    layout_cache.in_force.cache_clear()
+    layout_choice.keep({"fit_large": 1})
+    monkeypatch.setenv(layout_choice.VARIABLE, "default")
+    layout_choice.in_force.cache_clear()
     cases = [Stub(clock, "fit_large", b2=1.0, b1=1.0), Stub(clock, "read", b1=1.0, b2=0.5)]
     tuned = tune.tune((layouts.ROUNDS + 1) * 2, cases=cases, clock=clock)
     assert ([trial.kind for trial in tuned.trials], tuned.missed) == (["read"], ("fit_large",))
@@ -118,8 +118,8 @@ def test_interrupted_it_keeps_nothing(clock):
     cases = [Stub(clock, "fit", b1=1.0, b2=0.5), Stub(clock, "read", b1=KeyboardInterrupt, b2=0.5)]
     with pytest.raises(KeyboardInterrupt):
         tune.tune(100, cases=cases, clock=clock)
-    assert not layout_cache.choice_file().exists()
-    assert layout_cache.in_force().date is None
+    assert not layout_choice.choice_file().exists()
+    assert layout_choice.in_force().date is None
 
 
 @pytest.mark.parametrize("kind", ["read", "fit", whole("fit_above")])
@@ -158,7 +158,7 @@ def test_the_verbs_say_what_was_found_and_what_is_in_force(clock, monkeypatch, c
     record = json.loads(out)
     assert record["measured"] == {"fit_large": 1, "read": 1}
     assert record["layouts"]["fit_large"] == 1
-    assert record["file"] == str(layout_cache.choice_file())
+    assert record["file"] == str(layout_choice.choice_file())
     assert record["date"] in said(capsys, "info")[1]
     assert json.loads(said(capsys, "tune", "--json")[1])["trials"][0]["kept"] == 1
     assert "forgotten" in said(capsys, "tune", "--forget")[1]

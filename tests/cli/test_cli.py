@@ -27,14 +27,15 @@ from PIL import Image
 from whole import whole
 
 from raymarch import cli, runtime
-from raymarch.cli import modes, together
-from raymarch.data.default_table import default_table
+from raymarch.cli import modes
+from raymarch.cli import options as together
 from raymarch.geometry.orbit import orbit_of_points
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.default_look import seen_points
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import render
 from raymarch.rendering.shading import Shading
+from raymarch.volumes.default_table import default_table
 from raymarch.volumes.scalar_volume import ScalarVolume
 
 VERBS = ("cameras", "fit", "evaluate", "render", "slices", "info")

@@ -171,7 +171,7 @@ def test_view_begins_with_the_look_of_render(options, wanted, typed, monkeypatch
         with contextlib.closing(VolumeSource(watched.volume, views, begin(watched.volume), window)) as source:
             begun["look"] = source.look
 
-    monkeypatch.setattr("raymarch.viewer.watched_file.view_file", shown)
+    monkeypatch.setattr("raymarch.viewer.view.view_file", shown)
     code, _, error = typed(f"view scan.h5 --no-browser {options}")
     assert code == 0, error
     assert {name: getattr(begun["look"], name) for name in wanted} == wanted

@@ -29,23 +29,22 @@ from rich.console import Console
 from rich.progress import Progress
 
 from raymarch import cli, runtime
-from raymarch.cli import output, say
+from raymarch.cli import fit as keeping
+from raymarch.cli import output
+from raymarch.cli.fit import keep
 from raymarch.cli.options import print_json
 from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
 from raymarch.evaluation import held_out
 from raymarch.fitting import fit as fitting
-from raymarch.fitting import keep as keeping
-from raymarch.fitting.keep import keep
 from raymarch.fitting.plan.plan import Plan
-from raymarch.fitting.presets import preset
 from raymarch.fitting.report import NOT_FINITE, Fit, Report
 from raymarch.fitting.schedule import ending
+from raymarch.fitting.settings.settings import preset
+from raymarch.geometry.boxes import affine_of_box, grid_of_box
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.pose import affine_of_box, grid_of_box
 from raymarch.io.files import temporary
-from raymarch.io.files.atomic import replacing, require_writable
-from raymarch.io.files.atomic_folder import replacing_folder
+from raymarch.io.files.atomic import replacing, replacing_folder, require_writable
 from raymarch.io.images.write import folder_for, write_png
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.system.interrupt import asked_to_stop, endings_interrupt
@@ -579,7 +578,7 @@ def test_an_interrupt_between_the_two_renames_of_a_folder_leaves_the_older_one(a
         if len(calls) == at:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("raymarch.io.files.atomic_folder.os.replace", replace_once)
+    monkeypatch.setattr("raymarch.io.files.atomic.os.replace", replace_once)
     with pytest.raises(KeyboardInterrupt), replacing_folder(tmp_path / "v.zarr") as made:
         (made / "values").write_text("of now")
     assert (tmp_path / "v.zarr" / "values").read_text() == "of before"
@@ -614,9 +613,9 @@ def test_names_of_files_steer_no_terminal(here, capsys):
     code, out, err = ran(capsys, "info", "\x1b[31mred\n\u202e.h5")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert r"\x1b[31mred\n\u202e.h5" in err
-    say.start()
+    output.start()
     logging.getLogger("raymarch").warning("of %s", "\x1b[0m")
-    handler = say._Notes()
+    handler = output._Notes()
     handler.emit(logging.makeLogRecord({"msg": "of %s", "args": ("\x1b[0m",)}))
     assert capsys.readouterr().err.splitlines()[-1] == r"note: of \x1b[0m"
 

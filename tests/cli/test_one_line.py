@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from raymarch import cli
-from raymarch.cli import say
+from raymarch.cli import output
 
 
 def ran(words, capsys):
@@ -38,7 +38,7 @@ def test_what_may_be_meant_stands_behind_what_is_wrong(name, tmp_path, monkeypat
 
 def test_a_note_about_a_file_is_said_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(logging.getLogger(), "handlers", [say._Notes()])  # as in a process of its own
+    monkeypatch.setattr(logging.getLogger(), "handlers", [output._Notes()])  # as in a process of its own
     np.save("v.npy", np.arange(27.0).reshape(3, 3, 3))
     for _ in range(2):  # and again by the next verb
         code, lines = ran(["info", "v.npy"], capsys)

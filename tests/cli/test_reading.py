@@ -12,10 +12,8 @@ from sets import write_set
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.cli.dry_run import dry_run, in_words
+from raymarch.cli.fit import in_words, print_forecast
 from raymarch.cli.options import as_refined, clip_of, reading_of
-from raymarch.data import known_views
-from raymarch.data.known_views import known_of, record_of
 from raymarch.device.memory import Memory
 from raymarch.evaluation.held_out import Evaluation
 from raymarch.evaluation.metrics import psnr
@@ -25,6 +23,8 @@ from raymarch.geometry.pose import exp_rigid
 from raymarch.io.image_sets.convert import convert
 from raymarch.io.image_sets.hdf5.writing import write_views
 from raymarch.registration import refined_fit
+from raymarch.views import identity
+from raymarch.views.identity import known_of, record_of
 
 VIEWS = rm.Views([rm.Camera.look_at((1, -4, 2), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
 BOX = [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]
@@ -106,9 +106,9 @@ def test_views_that_were_fitted_are_known(views, want):
 def test_only_views_of_known_names_are_looked_at(downscale, monkeypatch):
     """For a set may have thousands of images, of which a volume was fitted to few."""
     record = provenance(rm.FitSettings(), FITTED, {})["views"]
-    seen, image, pose = [], known_views._of_image, known_views._of_pose
-    monkeypatch.setattr(known_views, "_of_image", lambda views, i: seen.append(i) or image(views, i))
-    monkeypatch.setattr(known_views, "_of_pose", lambda views, i: seen.append(i) or pose(views, i))
+    seen, image, pose = [], identity._of_image, identity._of_pose
+    monkeypatch.setattr(identity, "_of_image", lambda views, i: seen.append(i) or image(views, i))
+    monkeypatch.setattr(identity, "_of_pose", lambda views, i: seen.append(i) or pose(views, i))
     assert known_of(replace(FITTED, names=tuple("xby"), downscale=downscale), record) == {1: "b"}
     assert seen == [1]
 
@@ -187,7 +187,7 @@ def test_a_dry_run_of_a_fit_with_refinement_tells_of_both(asked, first, fit, sai
     monkeypatch.setattr(refined_fit, "memory_of_moves", moves)
     for as_json in (False, True):
         settings = replace(rm.FitSettings(hull=True), **{"steps": None, **asked})
-        dry_run(VIEWS, settings, BOX, as_json, refines=True, also=("focal",))
+        print_forecast(VIEWS, settings, BOX, as_json, refines=True, also=("focal",))
     assert forecasts == 2 * [(first, False, False), (fit, True, True)]
     *words, record = capsys.readouterr().out.splitlines()
     assert words[0].startswith(f"refine  2.00 GB at its peak; {said}") and "memory  2.00 GB at its peak" in words[2]
@@ -201,7 +201,7 @@ def test_a_dry_run_says_that_steps_would_be_few(monkeypatch, capsys):
 
     monkeypatch.setattr(refined_fit, "forecast", forecast)
     settings = replace(rm.FitSettings(), steps=None, seconds=10.0)
-    assert dry_run(VIEWS, settings, BOX, False, refines=True) == 0
+    assert print_forecast(VIEWS, settings, BOX, False, refines=True) == 0
     said = capsys.readouterr()
     assert "time    about 6 s for 60 steps" in said.out
     assert "the fit would be done after only 60 steps; give more seconds" in said.err
@@ -265,7 +265,7 @@ def test_a_viewer_s_photographs_are_those_that_a_volume_is_compared_with(of_refi
     server = SimpleNamespace(close=lambda: None)
     monkeypatch.setattr("raymarch.viewer.server.server_process.ServerProcess", lambda port: server)
     monkeypatch.setattr("raymarch.viewer.server.browser.announce", lambda *_, **__: None)
-    monkeypatch.setattr("raymarch.viewer.watched_file.view_file", lambda *given: seen.append(given[2]))
+    monkeypatch.setattr("raymarch.viewer.view.view_file", lambda *given: seen.append(given[2]))
     cli(["view", volume, "--views", folder], standalone_mode=False)
     (views,) = seen
     np.testing.assert_allclose(views.background, (0.25, 0.5, 0.75))

@@ -16,7 +16,7 @@ from sets import write_set
 
 from raymarch import cli
 from raymarch.cli.output import FitProgress
-from raymarch.fitting.checkpoints.file import record_of
+from raymarch.fitting.checkpoints.file import read_record
 from raymarch.io.volumes.volume_file import load
 
 FIT = "fit set --preset quick --steps 60 --resolution 8 --sh-degree 0 --box=-1,-1,-1,1,1,1 --set rays=64"
@@ -57,7 +57,7 @@ def killed(ran, monkeypatch):
         with pytest.raises(Killed):
             cli.main(shlex.split(f"{FIT} --out v.h5 --checkpoint-every 1e-9"))
     assert sorted(os.listdir()) == ["set", CHECKPOINT]
-    assert record_of(CHECKPOINT)["steps"] == 25
+    assert read_record(CHECKPOINT)["steps"] == 25
 
 
 def bytes_of(path):

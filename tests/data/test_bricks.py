@@ -6,18 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raymarch.data.default_table import has_values_alone, range_of
 from raymarch.diagnosis.floaters import opacity_in_parts
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
+from raymarch.gradients.linearised import part_met
 from raymarch.gradients.parameters import Parameters, require_directions
-from raymarch.gradients.part import part_met
-from raymarch.rendering.visibility import brightest
+from raymarch.rendering.march_settings import brightest
 from raymarch.system import resources
 from raymarch.volumes import storage
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import Bricks
+from raymarch.volumes.default_table import has_values_alone, range_of
 from raymarch.volumes.volume import Volume
 
 SHAPES = [(16, 16, 16), (24, 9, 17), (8, 8, 8), (2, 3, 30)]

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 import raymarch as rm
-from raymarch.data import cores
-from raymarch.data.control_group import memory_left, memory_limit, processors
 from raymarch.device import pool
-from raymarch.io.files import limits
+from raymarch.io.files import strict
 from raymarch.system import resources
-from raymarch.system.resources import free_bytes, require_free
+from raymarch.system.resources import free_bytes, memory_left, memory_limit, processors, require_free
 
 MI = 1 << 20
 OF_V1 = str((1 << 63) - 4096)  # what has no limit has this
@@ -104,7 +102,7 @@ def test_memory_that_a_container_does_not_leave_is_not_free(monkeypatch):
 def test_what_may_be_kept_and_what_a_file_may_ask_for_are_by_the_limit_of_a_container(monkeypatch):
     total = resources.total_bytes()
     monkeypatch.setattr(resources, "memory_limit", lambda: 4000)
-    assert resources.total_bytes() == limits.memory_budget() == 4000 < total and pool._most() == 1000
+    assert resources.total_bytes() == strict.memory_budget() == 4000 < total and pool._most() == 1000
     monkeypatch.setattr(resources, "memory_limit", lambda: 1 << 60)
     assert resources.total_bytes() == resources._of_machine()[1]
 
@@ -129,8 +127,8 @@ def test_a_system_that_does_not_tell_what_is_free_breaks_nothing(text, tmp_path)
 @pytest.mark.parametrize(("share", "found"), [(None, 6), (0.2, 1), (1.0, 1), (1.5, 2), (4.0, 4), (64.0, 6)])
 def test_a_share_of_processors_is_rounded_up(share, found, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
-    monkeypatch.setattr(cores, "processors", lambda: share)
-    assert cores.cores() == found
+    monkeypatch.setattr(resources, "processors", lambda: share)
+    assert resources.cores() == found
 
 
 THREADS = """
@@ -153,14 +151,14 @@ def test_kernels_run_on_as_many_threads_as_a_process_may_use_or_as_are_asked_for
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     before, after, taichis = map(int, done.stdout.split())
-    assert (before, after, taichis) == ((1, 1, 1) if asked == "bound" else (cores.cores(), 3, 3))
+    assert (before, after, taichis) == ((1, 1, 1) if asked == "bound" else (resources.cores(), 3, 3))
 
 
 def test_nothing_else_counts_processors():
     """A machine's processors are not a process's: only the processor's own name in the cache counts those."""
     package = Path(rm.__file__).parent
     counts = {str(path.relative_to(package)) for path in package.rglob("*.py") if "cpu_count" in path.read_text()}
-    assert counts == {str(Path("data/cores.py")), str(Path("device/layout_cache.py"))}
+    assert counts == {str(Path("system/resources.py")), str(Path("device/layout_choice.py"))}
 
 
 def test_no_benchmark_counts_them_either(root):

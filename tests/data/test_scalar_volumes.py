@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.data.world_axes import sides_of
+from raymarch.volumes.placement import sides_of
 from raymarch.volumes.selection import Selection
 
 RNG = np.random.default_rng(5)

@@ -15,10 +15,10 @@ import pytest
 
 import raymarch as rm
 from raymarch.cli import main
-from raymarch.data.default_table import default_table
-from raymarch.data.value_contents import BINS, bin_range, contents_of, histogram_of
 from raymarch.errors import figures
-from raymarch.io.volumes.pyramid_levels import halved
+from raymarch.io.volumes.zarr import halved
+from raymarch.volumes.default_table import default_table
+from raymarch.volumes.value_kind import COARSE_BINS, bin_range, contents_of, histogram_of
 
 SHAPE = (6, 5, 4)
 COUNT = math.prod(SHAPE)
@@ -102,7 +102,7 @@ def test_range_mean_and_histogram_are_those_of_the_values(name):
     mean = math.fsum(numbers) / COUNT
     assert found.mean == pytest.approx(mean, rel=1e-12, abs=1e-12 * max(map(abs, numbers)))
     assert found.low <= found.mean <= found.high or found.mean == pytest.approx(found.low, rel=1e-15)
-    assert sum(found.counts) == COUNT and len(found.edges) == BINS + 1
+    assert sum(found.counts) == COUNT and len(found.edges) == COARSE_BINS + 1
     assert all(a < b for a, b in zip(found.edges, found.edges[1:], strict=False))
     assert found.edges[0] <= found.low and found.high <= found.edges[-1]
     for low, high, count in zip(found.edges, found.edges[1:], found.counts, strict=False):

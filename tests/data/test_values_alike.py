@@ -7,10 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
-from raymarch.cli.scalar_info import suggested
-from raymarch.data.value_contents import apart, bin_range, contents_of
+from raymarch.cli.info import suggested
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.value_kind import BINS, kind_of
+from raymarch.volumes.value_kind import BINS, apart, bin_range, contents_of, kind_of
 from raymarch.volumes.volume import VOLUME
 
 SHAPE = (4, 5, 6)

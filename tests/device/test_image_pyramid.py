@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raymarch.data.smaller_views import most_halvings, smaller
-from raymarch.device.image_pyramid import ImagePyramid
-from raymarch.device.image_store import ImageStore
-from raymarch.fitting.footprint import footprint_of, halvings
+from raymarch.device.image_store import ImagePyramid, ImageStore
+from raymarch.fitting.plan.resolution import footprint_of, halvings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
+from raymarch.views.resize import most_halvings, smaller
 from raymarch.views.views import Views
 
 LENSES = [Lens(), Lens("opencv", (0.05, -0.02, 0.0, 0.01, -0.01))]

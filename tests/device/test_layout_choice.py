@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from raymarch import runtime
-from raymarch.device import layout_cache, memory, pool
+from raymarch.device import layout_choice, memory, pool
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import block_for
 from raymarch.device.layout_choice import IN_WORDS, LayoutChoice, kind_of
@@ -22,16 +22,16 @@ MEASURED = {"fit_large": 1, "read_above": 2}
 def cache(tmp_path, monkeypatch):
     """A cache of its own, in force."""
     monkeypatch.setenv(runtime.CACHE, str(tmp_path / "cache"))
-    monkeypatch.setenv(layout_cache.VARIABLE, "measured")
-    layout_cache.in_force.cache_clear()
+    monkeypatch.setenv(layout_choice.VARIABLE, "measured")
+    layout_choice.in_force.cache_clear()
     yield tmp_path / "cache"
-    layout_cache.in_force.cache_clear()
+    layout_choice.in_force.cache_clear()
 
 
 def again():
     """What a process that starts now has in force."""
-    layout_cache.in_force.cache_clear()
-    return layout_cache.in_force()
+    layout_choice.in_force.cache_clear()
+    return layout_choice.in_force()
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_each_kind_has_its_default(shape, degree, slots, kind, block):
 
 def test_what_is_kept_is_in_force_and_the_rest_is_the_default(cache):
     assert again().date is None
-    file = layout_cache.keep(MEASURED)
+    file = layout_choice.keep(MEASURED)
     assert file.parent == cache
     found = again()
     assert found.choice == LayoutChoice(**MEASURED)
@@ -67,24 +67,24 @@ def test_what_is_kept_is_in_force_and_the_rest_is_the_default(cache):
 
 
 def test_measured_layouts_are_of_the_cpu(cache, monkeypatch):
-    layout_cache.keep(MEASURED)
+    layout_choice.keep(MEASURED)
     monkeypatch.setattr(runtime, "on_cpu", lambda: False)
     assert block_for((256, 256, 256), 0, 4) == LayoutChoice().fit_large
 
 
 def test_the_variable_leaves_it_aside(cache, monkeypatch):
-    layout_cache.keep(MEASURED)
-    monkeypatch.setenv(layout_cache.VARIABLE, "default")
+    layout_choice.keep(MEASURED)
+    monkeypatch.setenv(layout_choice.VARIABLE, "default")
     assert again().choice == LayoutChoice()
-    monkeypatch.setenv(layout_cache.VARIABLE, "fast")
+    monkeypatch.setenv(layout_choice.VARIABLE, "fast")
     with pytest.raises(RaymarchError, match="RAYMARCH_LAYOUT is 'fast', want measured or default"):
         again()
 
 
 def test_what_is_forgotten_is_gone(cache):
-    assert not layout_cache.forget()
-    layout_cache.keep(MEASURED)
-    assert layout_cache.forget()
+    assert not layout_choice.forget()
+    layout_choice.keep(MEASURED)
+    assert layout_choice.forget()
     assert again().choice == LayoutChoice()
 
 
@@ -120,7 +120,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_file_that_is_no_record_is_one_line_and_the_default(name, cache, caplog):
-    file = layout_cache.keep(MEASURED)
+    file = layout_choice.keep(MEASURED)
     text = HOSTILE[name](json.loads(file.read_text()))
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert again().choice == LayoutChoice()
@@ -128,7 +128,7 @@ def test_a_file_that_is_no_record_is_one_line_and_the_default(name, cache, caplo
     assert line.startswith(f"layouts are the default: {file}")
     assert "raymarch tune" in line
     assert line.isprintable()
-    layout_cache.in_force()
+    layout_choice.in_force()
     assert len(caplog.records) == 1
 
 
@@ -136,7 +136,7 @@ def test_a_file_that_is_no_record_is_one_line_and_the_default(name, cache, caplo
 @pytest.mark.parametrize("what", ["folder", "pipe", "broken link"])
 def test_what_is_no_file_is_one_line_too(what, cache, caplog):
     cache.mkdir()
-    file = layout_cache.choice_file()
+    file = layout_choice.choice_file()
     {"folder": file.mkdir, "pipe": lambda: os.mkfifo(file), "broken link": lambda: file.symlink_to("gone")}[what]()
     assert again().choice == LayoutChoice()
     assert "is no file" in caplog.text
@@ -146,7 +146,7 @@ def test_what_is_no_file_is_one_line_too(what, cache, caplog):
 def test_a_cache_that_cannot_be_written_is_said(cache, monkeypatch):
     cache.write_text("a file")
     with pytest.raises(RaymarchError, match="cannot be written"):
-        layout_cache.keep(MEASURED)
+        layout_choice.keep(MEASURED)
 
 
 def test_rows_of_a_flat_grid_do_not_lie_a_power_of_two_apart():

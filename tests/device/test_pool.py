@@ -15,13 +15,12 @@ from raymarch import runtime
 from raymarch.device import memory, pool
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Owner
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.tangents import RayTangents
-from raymarch.gradients.volume_tangents import VolumeTangents
+from raymarch.gradients.tangents import RayTangents, VolumeTangents
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.rendering import ray_batches

@@ -7,8 +7,7 @@ import pytest
 
 import raymarch as rm
 from raymarch.diagnosis.backgrounds import masks_alone, standing_still
-from raymarch.diagnosis.diagnose import diagnose
-from raymarch.diagnosis.in_short import in_short
+from raymarch.diagnosis.diagnose import diagnose, in_short
 from raymarch.views.mask_alpha import with_masks_as_alpha
 
 SIZE, COUNT = 48, 16

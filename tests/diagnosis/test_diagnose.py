@@ -12,18 +12,17 @@ from painted_room import ball, room
 from PIL import Image
 
 import raymarch as rm
-from raymarch.diagnosis import extent, intrinsics, silhouettes
+from raymarch.diagnosis import extent, intrinsics
 from raymarch.diagnosis import images as exposures_of_views
-from raymarch.diagnosis.diagnose import examine
-from raymarch.diagnosis.extent import matched_points
-from raymarch.diagnosis.in_short import in_short
-from raymarch.diagnosis.matches import Matches, features_of, neighbours
+from raymarch.diagnosis.diagnose import examine, in_short
 from raymarch.diagnosis.poses import convention
-from raymarch.fitting.scene_box import with_points
+from raymarch.fitting.plan.bounds import with_points
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
 from raymarch.matching.epipolar import agreeing, distances, nearness, poses_of, sight
+from raymarch.matching.matches import Matches, features_of, neighbours
+from raymarch.matching.points import matched_points
 from raymarch.views.agreement import alpha_of
 from raymarch.views.display_values import linear_of_srgb
 
@@ -346,9 +345,9 @@ def test_alpha_that_a_mask_takes_out_says_nothing_of_the_set():
     spoilt, without = replace(BALL, images=images), replace(BALL, images=clear)
     masked = replace(spoilt, masks=masks)
     for i in range(len(BALL)):
-        direction = silhouettes._middle(masked, i)
-        np.testing.assert_array_equal(direction, silhouettes._middle(without, i))
-        assert np.abs(direction - silhouettes._middle(spoilt, i)).max() > 0.01
+        direction = extent._middle(masked, i)
+        np.testing.assert_array_equal(direction, extent._middle(without, i))
+        assert np.abs(direction - extent._middle(spoilt, i)).max() > 0.01
     alpha = alpha_of(masked, 0, masked=255)
     assert (alpha[20:60, :26] == 255).all() and (alpha[:20] == BALL.images[0, :20, :, 3]).all()
 
@@ -357,10 +356,10 @@ def test_masks_of_a_frames_edge_leave_right_poses_right():
     """What is masked denies nothing, and no body has to cover it."""
     masks = np.ones((len(BALL), 64, 64), bool)
     masks[:, :12], masks[:, -12:] = False, False
-    assert silhouettes.silhouettes(BALL) == silhouettes.silhouettes(replace(BALL, masks=masks)) == []
+    assert extent.silhouettes(BALL) == extent.silhouettes(replace(BALL, masks=masks)) == []
     order = np.random.default_rng(0).permutation(len(BALL))
     shuffled = replace(BALL, cameras=[BALL.cameras[i] for i in order], masks=masks)
-    assert silhouettes.silhouettes(shuffled) == silhouettes.silhouettes(replace(shuffled, masks=None))
+    assert extent.silhouettes(shuffled) == extent.silhouettes(replace(shuffled, masks=None))
 
 
 def test_neighbours_of_some_views_are_those_that_they_have_among_all():
@@ -423,6 +422,6 @@ def test_a_picture_whose_alpha_masks_nothing_has_no_silhouette():
     """Its frame is no outline of what it shows: nothing is told by it, of cameras, box or exposure."""
     opaque = grey_squares(10, 1.0)
     opaque.images[..., 3] = 255
-    assert silhouettes.silhouettes(opaque) == []
+    assert extent.silhouettes(opaque) == []
     assert exposures_of_views.exposure_by_alpha(opaque) is None
     assert extent.box(opaque, np.array([(-0.3, -0.3, -0.3), (0.3, 0.3, 0.3)]), np.zeros((0, 3))) is None

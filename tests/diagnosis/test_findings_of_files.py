@@ -16,14 +16,14 @@ import raymarch as rm
 from raymarch.cli import cli
 from raymarch.cli.doctor import _of_fit_to_come, _print
 from raymarch.cli.fit import _preset_of
-from raymarch.data.known_views import record_of
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.reading import read_set
-from raymarch.fitting.presets import preset_of_views
-from raymarch.fitting.scene_box import box_of_scene
+from raymarch.fitting.plan.bounds import box_of_scene
+from raymarch.fitting.settings.settings import preset_of_views
 from raymarch.geometry.pose import exp_rigid
 from raymarch.plot.images import picture
+from raymarch.views.identity import record_of
 
 VIEWS = room(6)
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])

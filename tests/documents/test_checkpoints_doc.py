@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from raymarch.cli.fit import fit
-from raymarch.fitting.checkpoints.file import FORMAT, NAMES, VERSION, record_of
+from raymarch.fitting.checkpoints.file import FORMAT, NAMES, VERSION, read_record
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "checkpoints.md").read_text()
 FILE = TEXT.partition("## The file")[2]
@@ -44,4 +44,4 @@ def test_every_dataset_and_every_part_of_the_record_is_listed(ran):
     assert {name for row in rows for name in row} == set(NAMES)
     assert f"`format` = `{FORMAT}` and `format_version` = `{VERSION}`" in FILE
     told = set(re.findall(r"`(\w+)`", FILE.partition("The record has")[2]))
-    assert told == set(record_of(ran / "half.checkpoint"))
+    assert told == set(read_record(ran / "half.checkpoint"))

@@ -12,9 +12,8 @@ import pytest
 import raymarch as rm
 from raymarch.cli import cli
 from raymarch.evaluation.held_out import Evaluation
-from raymarch.fitting.presets import PRESETS
 from raymarch.fitting.settings.objective import LOSSES
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings.settings import PRESETS, FitSettings
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "fit-my-photos.md"
 TEXT = DOCUMENT.read_text().partition("## Check the set")[2]

@@ -10,7 +10,7 @@ from skips import require_extra
 
 from raymarch.cli.convert import convert
 from raymarch.cli.info import info
-from raymarch.io.volumes.formats import FORMATS
+from raymarch.io.volumes.volume_file import FORMATS
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "volumes.md").read_text()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.evaluation import held_out, object_mask, perceptual
+from raymarch.evaluation import held_out, metrics
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
 from raymarch.geometry.camera import Camera
 from raymarch.views.views import Views
@@ -132,10 +132,10 @@ IN_BOX = ((CORNERS.min(0) <= PIXELS) & (PIXELS <= CORNERS.max(0))).all(-1)  # se
 UNLIKE_BLACK = views_of(3).rgb(0).max(-1) > 0.1
 SETS = {
     "photographs": (views_of(3), None, ""),
-    "alpha": (views_of(4), MASK, object_mask.ALPHA),
-    "masks": (views_of(3, OTHER), OTHER, object_mask.MASK),
-    "alpha and masks": (views_of(4, OTHER), MASK & OTHER, object_mask.BOTH),
-    "box": (replace(views_of(3), background=(0, 0, 0), box=BOX), IN_BOX & UNLIKE_BLACK, object_mask.BOX),
+    "alpha": (views_of(4), MASK, held_out.ALPHA),
+    "masks": (views_of(3, OTHER), OTHER, held_out.MASK),
+    "alpha and masks": (views_of(4, OTHER), MASK & OTHER, held_out.BOTH),
+    "box": (replace(views_of(3), background=(0, 0, 0), box=BOX), IN_BOX & UNLIKE_BLACK, held_out.BOX),
     "box about a camera": (replace(views_of(3), box=5 * np.array(BOX)), None, ""),
 }
 
@@ -147,7 +147,7 @@ def test_a_view_is_scored_as_a_whole_and_inside(views, inside, by):
     assert found.ssim == ssim(IMAGE, views.rgb(0), views.mask(0))
     assert found.psnr_halves == psnr_halves(IMAGE, views.rgb(0), views.mask(0))
     assert found.lpips is None
-    assert object_mask.told_by(views) == by
+    assert held_out.told_by(views) == by
     if inside is None:
         assert found.psnr_masked is found.ssim_masked is None
     else:
@@ -176,8 +176,8 @@ def test_lpips_is_measured_where_it_is_there():
 
 
 def test_lpips_without_its_packages_is_a_reason(monkeypatch):
-    monkeypatch.setattr(perceptual.importlib.util, "find_spec", lambda name: None)
-    distance, why = perceptual.lpips_distance()
+    monkeypatch.setattr(metrics.importlib.util, "find_spec", lambda name: None)
+    distance, why = metrics.lpips_distance()
     assert distance is None
     assert "torch is not installed" in why
 
@@ -215,10 +215,10 @@ def test_lpips_never_downloads(monkeypatch, tmp_path, there):
         "torchvision.models": SimpleNamespace(AlexNet_Weights=alexnet),
         "lpips": SimpleNamespace(LPIPS=Network),
     }
-    monkeypatch.setattr(perceptual.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(metrics.importlib.util, "find_spec", lambda name: name)
     for name, stub in stubs.items():
         monkeypatch.setitem(sys.modules, name, stub)
-    distance, why = perceptual.lpips_distance()
+    distance, why = metrics.lpips_distance()
     assert made == (["alex"] if there else [])
     if there:
         assert distance(np.full((32, 32, 3), 0.75), np.full((32, 32, 3), 0.25)) == pytest.approx(1.0)

@@ -15,9 +15,10 @@ from raymarch.diagnosis.extent import far_away
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.plan.bounds import find_box, visual_hull
+from raymarch.geometry.boxes import grid_of_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
-from raymarch.geometry.pose import grid_of_box, look_at
+from raymarch.geometry.pose import look_at
 from raymarch.views.agreement import dissenters, why_nothing
 from raymarch.views.focus import focus
 from raymarch.views.views import Views

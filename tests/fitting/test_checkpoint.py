@@ -17,20 +17,17 @@ import numpy as np
 import pytest
 
 from raymarch.device.brick_grid import BrickGrid
-from raymarch.device.grid_state import samples_of
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints import checkpoints as module
-from raymarch.fitting.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from raymarch.fitting.checkpoints.checkpoint import load_checkpoint, require_same, samples_of, save_checkpoint
 from raymarch.fitting.checkpoints.checkpoints import Checkpoints
-from raymarch.fitting.checkpoints.file import LONGEST_NOTE, record_of
-from raymarch.fitting.differences import require_same
+from raymarch.fitting.checkpoints.file import LONGEST_NOTE, Stream, read_record, write_streamed
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.plan import resolution
 from raymarch.fitting.plan.bounds import narrow
-from raymarch.fitting.presets import preset
 from raymarch.fitting.report import NoStep
-from raymarch.io.checkpoints.streamed import Stream, write_streamed
+from raymarch.fitting.settings.settings import preset
 from raymarch.views.views import Views
 
 STEPS = 56
@@ -218,7 +215,7 @@ def test_seconds_that_were_used_count_on(tmp_path):
     with fitter() as second:
         load_checkpoint(second, tmp_path / "c")
         assert 1000 <= second.seconds < 1500
-        assert second.position.preparation >= record_of(tmp_path / "c")["ready"]
+        assert second.position.preparation >= read_record(tmp_path / "c")["ready"]
         before = second.position.preparation
         second.step()
         assert second.position.preparation > before
@@ -229,7 +226,7 @@ def test_slabs_of_any_thickness_make_one_file(monkeypatch, tmp_path):
     with fitter() as one:
         step_to(one, 5)
         for size in (1, 30_000, 1 << 30):
-            monkeypatch.setattr("raymarch.device.grid_state.SLAB", size)
+            monkeypatch.setattr("raymarch.fitting.checkpoints.checkpoint.SLAB", size)
             save_checkpoint(one, tmp_path / "c")
             with h5py.File(tmp_path / "c") as file:
                 digests.append(file["samples"][()].tobytes())
@@ -257,12 +254,12 @@ def interrupted(at, **how):
 def test_a_fit_goes_on_after_it_was_killed(tmp_path):
     path = tmp_path / "v.h5.checkpoint"
     interrupted(50, checkpoints=Checkpoints(path, every=1e-9))
-    assert (record_of(path)["steps"], os.listdir(tmp_path)) == (25, [path.name])
+    assert (read_record(path)["steps"], os.listdir(tmp_path)) == (25, [path.name])
     result = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, resume=True))
     assert result_of(result.volume, result.history) == uncut()
     assert result.resumed_from == result.volume.provenance["resumed_from"] == 25
-    assert record_of(path)["every"] == 1e-9
-    assert record_of(path)["steps"] == 50  # how often it saves was kept too
+    assert read_record(path)["every"] == 1e-9
+    assert read_record(path)["steps"] == 50  # how often it saves was kept too
 
 
 def test_ctrl_c_loses_nothing(tmp_path):
@@ -274,7 +271,7 @@ def test_ctrl_c_loses_nothing(tmp_path):
 
     first = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path), show=stop)
     assert first.ended == "interrupted at step 26"
-    assert record_of(path)["steps"] == 26
+    assert read_record(path)["steps"] == 26
     second = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, resume=True))
     assert result_of(second.volume, second.history) == uncut()
 
@@ -306,7 +303,7 @@ def test_the_note_of_a_checkpoint_stays_until_another_is_given(tmp_path):
             saving.begin(two)
             two.step()
             saving.save(two)
-        record = record_of(path)
+        record = read_record(path)
         assert (record["note"], record["steps"]) == (kept, 1 + len(given) // 7)
 
 
@@ -322,7 +319,7 @@ def test_a_note_that_no_reader_takes_is_not_written(saved, tmp_path):
                 save(one, path, note=longest + "x")
         assert path.read_bytes() == before
         save_checkpoint(one, path, note=longest)
-    assert record_of(path)["note"] == longest
+    assert read_record(path)["note"] == longest
 
 
 def test_a_full_disk_is_said_and_the_fit_goes_on(monkeypatch, tmp_path, caplog, saved):
@@ -334,7 +331,7 @@ def test_a_full_disk_is_said_and_the_fit_goes_on(monkeypatch, tmp_path, caplog, 
     def full(file, at, data):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("raymarch.io.checkpoints.streamed._put", full)
+    monkeypatch.setattr("raymarch.fitting.checkpoints.file._put", full)
     with caplog.at_level(logging.WARNING):
         result = fit(
             views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, every=1e-9, resume=True)
@@ -363,7 +360,7 @@ def test_a_fit_that_ran_away_keeps_the_checkpoint_from_before(monkeypatch, tmp_p
     monkeypatch.setattr(Fitter, "step", spoilt)
     result = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, every=1e-9))
     assert "not finite at step 30" in result.ended
-    assert record_of(path)["steps"] == 25
+    assert read_record(path)["steps"] == 25
 
 
 # What is refused
@@ -421,7 +418,7 @@ OTHERS = [
 @pytest.mark.parametrize(("change", "said"), OTHERS)
 def test_other_views_are_refused_by_name(change, said, saved):
     with pytest.raises(RaymarchError, match=said):
-        require_same(record_of(saved.path), replace(saved.plan, views=change(views())), saved.path)
+        require_same(read_record(saved.path), replace(saved.plan, views=change(views())), saved.path)
 
 
 CHANGES = [
@@ -435,14 +432,14 @@ CHANGES = [
 
 @pytest.mark.parametrize(("changes", "said"), CHANGES)
 def test_other_settings_are_refused_by_name(changes, said, saved):
-    from raymarch.fitting.presets import changed
+    from raymarch.fitting.settings.settings import changed
 
     with pytest.raises(RaymarchError, match=said):
-        require_same(record_of(saved.path), replace(saved.plan, settings=changed(SETTINGS, **changes)), saved.path)
+        require_same(read_record(saved.path), replace(saved.plan, settings=changed(SETTINGS, **changes)), saved.path)
 
 
 def test_another_box_is_refused_and_another_budget_is_not(saved):
-    record = record_of(saved.path)
+    record = read_record(saved.path)
     with pytest.raises(RaymarchError, match=r"another grid: box was \[-0.8.*\], is \[-1.8"):
         require_same(record, replace(saved.plan, box=saved.plan.box - 1), saved.path)
     same = replace(saved.plan, settings=replace(SETTINGS, memory=3.0), box=saved.plan.box * (1 + 2e-16))
@@ -450,9 +447,9 @@ def test_another_box_is_refused_and_another_budget_is_not(saved):
 
 
 def test_a_checkpoint_from_before_a_setting_goes_on_as_fits_did_then(saved):
-    from raymarch.fitting.presets import changed
+    from raymarch.fitting.settings.settings import changed
 
-    record = record_of(saved.path)
+    record = read_record(saved.path)
     del record["settings"]["optimiser"]["cooldown"], record["settings"]["reopen"], record["settings"]["early"]
     then = changed(SETTINGS, cooldown=0.0, reopen=1.0, early=1.0)
     require_same(record, replace(saved.plan, settings=then), saved.path)
@@ -462,7 +459,7 @@ def test_a_checkpoint_from_before_a_setting_goes_on_as_fits_did_then(saved):
 
 
 def test_a_grid_in_bricks_is_another_and_an_older_checkpoint_tells_no_such_thing(saved):
-    record = record_of(saved.path)
+    record = read_record(saved.path)
     sparse = replace(saved.plan, bricks=5, settings=replace(SETTINGS, bricks=True))
     with pytest.raises(RaymarchError, match="another grid: sparse was False, is True"):
         require_same(record, sparse, saved.path)

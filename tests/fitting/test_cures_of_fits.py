@@ -19,12 +19,11 @@ from raymarch.evaluation.held_out import doubt_of_set
 from raymarch.evaluation.metrics import psnr, ssim
 from raymarch.fitting.checkpoints.checkpoints import Checkpoints
 from raymarch.fitting.fit import fit
-from raymarch.fitting.forward_facing import frustum_for
+from raymarch.fitting.plan.bounds import frustum_for
 from raymarch.fitting.plan.budget import require_budget
-from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import DONE, ending, is_early
 from raymarch.fitting.settings.objective import Objective, Regulariser
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit

@@ -23,11 +23,11 @@ from raymarch.evaluation.metrics import psnr
 from raymarch.fitting import clock as clock_module
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
-from raymarch.fitting.presets import preset
 from raymarch.fitting.pruning import Pruning
 from raymarch.fitting.settings.objective import LOSSES
+from raymarch.fitting.settings.settings import preset
 from raymarch.fitting.through_table import activation_through, clear_value
-from raymarch.geometry.pose import grid_of_box
+from raymarch.geometry.boxes import grid_of_box
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import render
 from raymarch.views.views import Views

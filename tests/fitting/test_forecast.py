@@ -15,21 +15,25 @@ from PIL import Image
 from whole import whole
 
 from raymarch import cli, runtime
-from raymarch.data.cores import workers
 from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
-from raymarch.fitting.brick_budget import room_for_bricks, room_to_grow
-from raymarch.fitting.cost import LOOK, PROBE, SETTLED, Cost, Kind
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.forecast import forecast, forecast_rendering
-from raymarch.fitting.plan.budget import images_of_fit, images_of_views, memory_of_fit, require_budget
+from raymarch.fitting.forecast import LOOK, PROBE, SETTLED, Cost, Kind, forecast, forecast_rendering
+from raymarch.fitting.plan.budget import (
+    images_of_fit,
+    images_of_views,
+    memory_of_fit,
+    require_budget,
+    room_for_bricks,
+    room_to_grow,
+)
 from raymarch.fitting.plan.plan import plan_fit
 from raymarch.fitting.plan.resolution import affordable
-from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import LATE, Schedule
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.camera import Camera
+from raymarch.system.resources import workers
 from raymarch.views.resize import HALVING, shrink
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume

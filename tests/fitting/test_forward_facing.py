@@ -11,9 +11,9 @@ from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.forward_facing import MOST_ACROSS, SPREAD, frustum_for, frustum_of_views
+from raymarch.fitting.plan.bounds import MOST_ACROSS, SPREAD, frustum_for, frustum_of_views
 from raymarch.fitting.plan.plan import plan_fit
-from raymarch.fitting.presets import preset
+from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera, border
 from raymarch.geometry.ndc import near_of, rays_in_ndc
 from raymarch.geometry.orbit import orbit

@@ -11,13 +11,11 @@ import taichi as ti
 
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
-from raymarch.fitting import proof
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.presets import changed, preset
-from raymarch.fitting.proof import _prove, prove
 from raymarch.fitting.report import provenance
-from raymarch.fitting.settings.objective import LOSSES, REGULARISERS, Loss, Objective, Regulariser
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings import objective as proof
+from raymarch.fitting.settings.objective import LOSSES, REGULARISERS, Loss, Objective, Regulariser, _prove, prove
+from raymarch.fitting.settings.settings import FitSettings, changed, preset
 from raymarch.kernels.fit.regularise import COLOUR_DIFFERENCE, DENSITY_DIFFERENCE, OPTICAL_DEPTH
 from raymarch.volumes.activation import DensityActivation
 

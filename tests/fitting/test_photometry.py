@@ -15,7 +15,7 @@ from raymarch.device.photometry_sums import PhotometricSums
 from raymarch.fitting import photometry as module
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.presets import preset
+from raymarch.fitting.settings.settings import preset
 from raymarch.kernels.fit.photometry import add_photometry
 from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.views.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged, moments

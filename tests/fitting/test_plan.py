@@ -12,15 +12,15 @@ import pytest
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Owner
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter, forecast
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.footprint import footprint_of
 from raymarch.fitting.plan import bounds, plan
-from raymarch.fitting.presets import preset
+from raymarch.fitting.plan.resolution import footprint_of
 from raymarch.fitting.schedule import Schedule
+from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
 from raymarch.views.views import Views
 

@@ -10,9 +10,9 @@ import pytest
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.presets import preset
 from raymarch.fitting.pruning import reopen
 from raymarch.fitting.settings.optimiser import Adam
+from raymarch.fitting.settings.settings import preset
 from raymarch.registration import refine as refining
 from raymarch.volumes.activation import DENSITIES, Activation
 from raymarch.volumes.storage import sparse_of

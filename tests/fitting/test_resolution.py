@@ -9,10 +9,19 @@ from functools import cache
 import numpy as np
 import pytest
 
-from raymarch.fitting.footprint import footprint_of
 from raymarch.fitting.plan.budget import require_budget
-from raymarch.fitting.plan.resolution import DENSE, FINE, LEAST, MOST, PIXELS, RAYS_FINE, affordable, resolution_for
-from raymarch.fitting.presets import preset
+from raymarch.fitting.plan.resolution import (
+    DENSE,
+    FINE,
+    LEAST,
+    MOST,
+    PIXELS,
+    RAYS_FINE,
+    affordable,
+    footprint_of,
+    resolution_for,
+)
+from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
 from raymarch.views.views import Views
 

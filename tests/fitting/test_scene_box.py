@@ -9,13 +9,14 @@ import pytest
 
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
-from raymarch.fitting.presets import preset
-from raymarch.fitting.scene_box import BEHIND, BOXES_OF_A_SCENE, ENOUGH, MOST, box_of_scene, boxes_of_scene, is_bounded
+from raymarch.fitting.plan.bounds import BEHIND, BOXES_OF_A_SCENE, ENOUGH, MOST, box_of_scene, boxes_of_scene
+from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.renderer import render
+from raymarch.views.contents import is_bounded
 from raymarch.views.views import Views
 
 CENTRE = np.array([1.0, -2.0, 0.5])

@@ -12,9 +12,8 @@ from raymarch.cli.options import settings_of
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
 from raymarch.fitting.fit import fit
-from raymarch.fitting.presets import PRESETS, changed, preset
 from raymarch.fitting.settings.optimiser import Adam
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings.settings import PRESETS, FitSettings, changed, preset
 from raymarch.volumes.transfer_function import TransferFunction
 
 BAD = [

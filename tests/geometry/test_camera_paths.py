@@ -7,11 +7,20 @@ import pytest
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.camera_path import framed, path_through
-from raymarch.geometry.interpolation import aligned, catmull_rom, lerp, quaternions_of, rotations_of, slerp
+from raymarch.geometry.camera_path import (
+    aligned,
+    catmull_rom,
+    framed,
+    lerp,
+    path_through,
+    quaternions_of,
+    rotations_of,
+    short_way,
+    slerp,
+    tour,
+)
 from raymarch.geometry.orbit import orbit, orbit_of_volume, spiral_of_volume
 from raymarch.geometry.pose import exp_rigid
-from raymarch.geometry.tour import short_way, tour
 
 RNG = np.random.default_rng(3)
 LIKE = Camera.look_at((4, 0, 0), width=48, height=32, fov=0.7)

@@ -8,8 +8,8 @@ import pytest
 from raymarch.cli.paths import matter_of
 from raymarch.geometry import orbit as orbits
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.camera_path import tour
 from raymarch.geometry.clear_path import clear_path
-from raymarch.geometry.tour import tour
 from raymarch.volumes.volume import Volume
 
 

@@ -13,8 +13,7 @@ import raymarch as rm
 from raymarch.geometry import distortion
 from raymarch.geometry.alignment import carried
 from raymarch.geometry.distortion import distorted, undistorted
-from raymarch.geometry.lens import MODELS
-from raymarch.geometry.pixels import project, project_slope, starts, unproject
+from raymarch.geometry.lens import MODELS, project, project_slope, starts, unproject
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, out_of_sight
 from raymarch.kernels.rays import lens as kernels

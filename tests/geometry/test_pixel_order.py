@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raymarch.geometry.pixel_order import SIDE, pixels_in_tiles
+from raymarch.rendering.ray_batches import SIDE, pixels_in_tiles
 
 SIZES = ((1, 1), (5, 3), (32, 32), (33, 32), (32, 33), (31, 100), (100, 31), (64, 96), (97, 130))
 

@@ -17,12 +17,9 @@ from raymarch.geometry.camera import Camera
 from raymarch.gradients import check as checks
 from raymarch.gradients import check_process
 from raymarch.gradients.check import GradientRow, check_rows
-from raymarch.gradients.check_process import GradientReport, check_gradients
-from raymarch.gradients.check_task import CheckTask
-from raymarch.gradients.linearised import EXACT, Linearised
-from raymarch.gradients.linearised_together import LinearisedTogether
+from raymarch.gradients.check_process import CheckTask, GradientReport, check_gradients
+from raymarch.gradients.linearised import EXACT, Linearised, LinearisedTogether, part_met
 from raymarch.gradients.parameters import GROUPS
-from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import save
 from raymarch.kernels.field.activation import DENSITY_FUNCTIONS
 from raymarch.kernels.march import geometry

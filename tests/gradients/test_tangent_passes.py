@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from raymarch.geometry.camera import Camera
-from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.linearised import Linearised, _in_chunks
 from raymarch.gradients.parameters import Parameters
-from raymarch.gradients.tangent_passes import _in_chunks
 from raymarch.rendering.march_settings import March
 from raymarch.volumes.volume import Volume
 

@@ -17,7 +17,7 @@ import taichi as ti
 
 import raymarch as rm
 from raymarch import plot
-from raymarch.device.owner import Owner
+from raymarch.device.pool import Owner
 from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.fitting.report import Report
 from raymarch.kernels.fit.losses import squared as SQUARED

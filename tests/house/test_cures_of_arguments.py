@@ -516,7 +516,7 @@ def corner(matrix):
 
 
 def table_of(volume):
-    from raymarch.data.default_table import default_table
+    from raymarch.volumes.default_table import default_table
 
     return default_table(volume.as_volume())
 

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from raymarch.cli import fit, modes
-from raymarch.data.supersample import MOST_SUPERSAMPLE
-from raymarch.fitting.presets import PRESETS
+from raymarch.fitting.settings.settings import PRESETS
 from raymarch.kernels.march.modes import COMPOSITING_MODES, MODES, RAY_MODES
+from raymarch.views.display_values import MOST_SUPERSAMPLE
 
 DOCUMENTS = ("docs/design.md", "docs/words.md", "docs/extending.md", "docs/write-a-mode.md", "CONTRIBUTING.md")
 PATH = r"`(?:raymarch/)?([a-z_]+(?:/[a-z_0-9]+)+)(?:\.py)?`"

@@ -28,24 +28,23 @@ OPTIONAL = {
     }
     | {f"autodiff.torch_{name}" for name in ("members", "tensors", "together", "volume")},
     "pycolmap": {"sfm.worker"},
-    "av": {"io.videos.av_library"},
-    "anywidget": {"viewer.widget"},
+    "av": {"io.videos.write_video"},
+    "anywidget": {"viewer.notebook.notebook_view"},
     "websockets": {"viewer.server.server", "viewer.server.server_process"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
-    "imagecodecs": {"io.volumes.vtk_values"},
+    "imagecodecs": {"io.volumes.vtk"},
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.picture_slices"},
-    "zarr": {"io.volumes.zarr", "io.volumes.zarr_chunks"},
-    "pydicom": {f"io.volumes.dicom{part}" for part in ("", "_decoders", "_slices", "_writing")},
+    "zarr": {"io.volumes.zarr"},
+    "pydicom": {"io.volumes.dicom.dicom", "io.volumes.dicom.writing"},
 }  # a library of an extra, and the modules that know it
 EXAMPLES_OF_EXTRAS = {
     "raymarch.io.meshes.mesh_file": "trimesh",
-    "raymarch.meshing.export": "trimesh",
-    "raymarch.meshing.isosurface": "skimage",
+    "raymarch.meshing.isosurface": "skimage",  # trimesh is its neighbour in the same extra
     "raymarch.viewer.view": "websockets",
 }  # examples that cannot run without what an extra brings
-PUT_OFF = {f"raymarch.{name}" for name in ("bench.speed", "gradients.check_process", "gradients.linearised_together")}
+PUT_OFF = {f"raymarch.{name}" for name in ("bench.speed", "gradients.check_process", "gradients.linearised")}
 EXTRAS = ("torch", "notebook", "sfm", "video", "viewer", "formats")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.

@@ -14,20 +14,19 @@ import numpy as np
 import pytest
 
 from raymarch import runtime
-from raymarch.arguments.read_only import ReadOnly
+from raymarch.arguments.checks import ReadOnly
 from raymarch.device import grid as grid_module
 from raymarch.device import memory, pool
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
-from raymarch.device.grid_layout import require_layout
-from raymarch.device.mark_fields import OF_BLOCKS, OF_CELLS
+from raymarch.device.grid_layout import OF_BLOCKS, OF_CELLS, require_layout
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.fitting.presets import preset
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings, preset
+from raymarch.geometry.boxes import affine_of_box, require_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit, orbit_of_volume
-from raymarch.geometry.pose import affine_of_box, look_at, require_box, require_rigid
+from raymarch.geometry.pose import look_at, require_rigid
 from raymarch.geometry.rays import Rays
 from raymarch.rendering.march_settings import March
 from raymarch.views.contents import background_doubt

@@ -14,9 +14,9 @@ from sets import COLMAP_CAMERAS, COLMAP_IMAGES, COLMAP_POINTS, random_image, wri
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.io.image_sets import colmap_binary
-from raymarch.io.image_sets.camera_models import COLMAP, UNREAD
-from raymarch.io.image_sets.readers import READERS
+from raymarch.io.image_sets.colmap import binary as colmap_binary
+from raymarch.io.image_sets.intrinsics import COLMAP, UNREAD_COLMAP_MODELS
+from raymarch.io.image_sets.load import READERS
 
 LENS = rm.Lens("opencv", (0.05, -0.04, 0, 0.003, -0.002))
 
@@ -276,13 +276,13 @@ def test_text_that_is_damaged_is_refused(what, tmp_path):
     refused(lambda: load(write_colmap(tmp_path / "set", **files)), said)
 
 
-@pytest.mark.parametrize("number", UNREAD)
+@pytest.mark.parametrize("number", UNREAD_COLMAP_MODELS)
 def test_a_camera_model_that_is_not_read_is_refused_by_name(number, tmp_path):
-    text = changed(COLMAP_CAMERAS, "OPENCV", UNREAD[number])
-    said = f"camera model {UNREAD[number]!r} is not read, want one of SIMPLE_PINHOLE"
+    text = changed(COLMAP_CAMERAS, "OPENCV", UNREAD_COLMAP_MODELS[number])
+    said = f"camera model {UNREAD_COLMAP_MODELS[number]!r} is not read, want one of SIMPLE_PINHOLE"
     refused(lambda: load(write_colmap(tmp_path / "text", text)), "cameras.txt, line 2", said, "; undistort")
     cameras = CAMERA.replace(struct.pack("<Ii", 7, 4), struct.pack("<Ii", 7, number))
-    said = f"camera model {UNREAD[number]} is not read"
+    said = f"camera model {UNREAD_COLMAP_MODELS[number]} is not read"
     refused(lambda: load(write_binary(tmp_path / "binary", cameras=cameras)), "camera 7", said)
 
 

@@ -19,11 +19,10 @@ from whole import whole
 
 import raymarch as rm
 from raymarch import cli
-from raymarch.io.image_sets import hdf5_reading
+from raymarch.io.files.hdf5 import digest_of
 from raymarch.io.image_sets.convert import convert
 from raymarch.io.image_sets.hdf5 import reading
 from raymarch.io.image_sets.hdf5.writing import CHUNK, write_views
-from raymarch.io.volumes.hdf5_digest import digest_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "image-sets.md"
 LENSES = [
@@ -225,7 +224,7 @@ def test_a_volume_is_no_set_and_a_set_no_volume(written, tmp_path):
     convert(written, tmp_path / "v.h5")  # an older set may be replaced
     convert(written, written)
     convert(written, tmp_path / "again.h5")
-    sources = hdf5_reading.sources_of
+    sources = reading.sources_of
     assert sources(tmp_path / "again.h5") == sources(written)
     assert len(rm.load_views(written)) == 9
 
@@ -358,7 +357,7 @@ def test_no_flipped_bit_goes_unseen(count, tmp_path, caplog):
         file.write_bytes(data)
         began = time.perf_counter()
         try:
-            found = reading.detect(file) and hdf5_reading.views_of(file, "train", for_fit=False, downscale=1.0)
+            found = reading.detect(file) and reading.views_of(file, "train", for_fit=False, downscale=1.0)
         except rm.RaymarchError as error:
             refusals += 1
             assert "\n" not in str(error)

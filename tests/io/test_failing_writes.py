@@ -11,8 +11,7 @@ import pytest
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.io.files.atomic import refused, replacing, require_writable
-from raymarch.io.files.atomic_folder import replacing_folder
+from raymarch.io.files.atomic import refused, replacing, replacing_folder, require_writable
 
 resource = pytest.importorskip("resource", reason="limits of POSIX's")
 for library in ("tifffile", "zarr", "pydicom"):
@@ -27,7 +26,7 @@ main(sys.argv[1:])
 """
 KILLED = """
 import os, signal, sys
-from raymarch.io.files.atomic_folder import replacing_folder
+from raymarch.io.files.atomic import replacing_folder
 with replacing_folder(sys.argv[1]) as made:
     (made / "chunk").write_bytes(bytes(1000))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -9,8 +9,7 @@ from layouts import alike, centred, dtu, known, llff, metashape, middlebury, nsv
 from sets import POSES, random_image, write_colmap, write_set, write_transforms
 
 import raymarch as rm
-from raymarch.diagnosis.diagnose import diagnose
-from raymarch.diagnosis.in_short import in_short
+from raymarch.diagnosis.diagnose import diagnose, in_short
 from raymarch.diagnosis.reading import read_set
 from raymarch.io.image_sets.convert import convert
 from raymarch.views.world_origin import box_near, far_middle

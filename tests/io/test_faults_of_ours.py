@@ -10,11 +10,11 @@ import pytest
 
 import raymarch as rm
 from raymarch.errors import FAULTS_OF_OURS
-from raymarch.io.files import strict_npy
-from raymarch.io.volumes import hdf5_scalar_file
+from raymarch.io.files import strict
 from raymarch.io.volumes.format import Format, read_volume, write_volume
+from raymarch.io.volumes.hdf5 import scalar
 from raymarch.io.volumes.scalar_format import damage_told, scalar_format
-from raymarch.io.volumes.xdmf import read
+from raymarch.io.volumes.vtk import read
 
 OURS = [
     KeyError("axes"), IndexError("list index out of range"), AttributeError("'NoneType' object has no attribute 'x'"),
@@ -84,12 +84,12 @@ def test_a_fault_in_any_function_of_a_format_of_ours_is_ours_and_in_a_user_s_the
 @pytest.mark.parametrize("error", OURS[:4], ids=name_of)
 def test_a_fault_of_ours_in_an_open_hdf5_file_is_ours_and_h5py_s_words_are_of_the_file(error, tmp_path, monkeypatch):
     rm.save(rm.ScalarVolume(np.arange(24.0).reshape(2, 3, 4)), path := tmp_path / "a.h5")
-    monkeypatch.setattr(hdf5_scalar_file, "_source", raising(error))
+    monkeypatch.setattr(scalar, "_source", raising(error))
     for function in (rm.load, rm.describe):
         with pytest.raises(rm.RaymarchError, match="a.h5: raymarch could not read this") as told:
             function(path)
         assert FAULT in str(told.value)
-    monkeypatch.setattr(hdf5_scalar_file, "_source", lambda file, *_: file["no such dataset"])
+    monkeypatch.setattr(scalar, "_source", lambda file, *_: file["no such dataset"])
     with pytest.raises(rm.RaymarchError, match="a.h5: is damaged .*; restore it from a copy"):  # KeyError of h5py
         rm.load(path)
     with h5py.File(tmp_path / "b.h5", "w") as file:
@@ -103,10 +103,10 @@ def test_a_fault_of_ours_in_an_open_hdf5_file_is_ours_and_h5py_s_words_are_of_th
 def test_a_fault_of_ours_in_numpy_s_tables_is_ours(error, tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", np.arange(3.0))
     np.savez(tmp_path / "a.npz", pose_0=np.eye(2))
-    monkeypatch.setattr(strict_npy.np, "frombuffer", raising(error))
+    monkeypatch.setattr(strict.np, "frombuffer", raising(error))
     for function in (
-        lambda: strict_npy.read_npy(tmp_path / "a.npy"),
-        lambda: strict_npy.read_npz(tmp_path / "a.npz", "p"),
+        lambda: strict.read_npy(tmp_path / "a.npy"),
+        lambda: strict.read_npz(tmp_path / "a.npz", "p"),
     ):
         with pytest.raises(rm.RaymarchError, match="could not read this") as told:
             function()

@@ -11,9 +11,9 @@ import pytest
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.io.files import limits
+from raymarch.io.files import strict
 from raymarch.io.files.temporary import sweep, temporary_in
-from raymarch.io.volumes import formats
+from raymarch.io.volumes import volume_file
 from raymarch.io.volumes.format import format_of
 from raymarch.io.volumes.hdf5.volume import HDF5
 
@@ -156,7 +156,7 @@ def test_names_choose_in_letters_of_either_case(tmp_path):
 
 
 def test_a_line_in_the_list_is_all_that_a_format_needs(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("raymarch.io.volumes.volume_file.FORMATS", [*formats.FORMATS, OWN])
+    monkeypatch.setattr("raymarch.io.volumes.volume_file.FORMATS", [*volume_file.FORMATS, OWN])
     path = tmp_path / "a.vol.own"
     rm.save(VOLUME, path)
     require_equal(rm.load(path), VOLUME)
@@ -262,7 +262,7 @@ def test_temporary_files_with_a_suffix_of_dead_processes_are_swept(tmp_path):
 
 def test_the_environment_raises_and_lowers_the_budget(tmp_path, monkeypatch):
     path = file_of(HDF5, tmp_path)
-    monkeypatch.setattr(limits, "MEMORY_BUDGET", 100)
+    monkeypatch.setattr(strict, "MEMORY_BUDGET", 100)
     wanted = "set the environment variable RAYMARCH_FILE_GB to 0.1 (gigabytes) or more"
     refused(lambda: rm.load(path), "over the budget of 100 bytes", wanted)
     monkeypatch.setenv("RAYMARCH_FILE_GB", "0.1")
@@ -276,17 +276,17 @@ def test_the_environment_raises_and_lowers_the_budget(tmp_path, monkeypatch):
 
 def test_the_cure_for_a_file_over_the_budget_is_enough(monkeypatch):
     for wanted in (17 << 30, 10**11 + 1, 123_456_789):
-        monkeypatch.setattr(limits, "MEMORY_BUDGET", 100)
+        monkeypatch.setattr(strict, "MEMORY_BUDGET", 100)
         monkeypatch.delenv("RAYMARCH_FILE_GB", raising=False)
-        text = str(refused(lambda wanted=wanted: limits.require_file_budget(wanted, "x: its images"), "x: its images"))
+        text = str(refused(lambda wanted=wanted: strict.require_file_budget(wanted, "x: its images"), "x: its images"))
         monkeypatch.setenv("RAYMARCH_FILE_GB", text.split("RAYMARCH_FILE_GB to ")[1].split()[0])
-        limits.require_file_budget(wanted, "x: its images")
+        strict.require_file_budget(wanted, "x: its images")
 
 
 def test_no_verb_binds_a_format_by_name():
     verbs = {path.name: path.read_text().lower() for path in Path(rm.__file__).parent.joinpath("cli").glob("*.py")}
     assert [name for name, text in verbs.items() if "volume_file" in text]
-    assert not [name for name, text in verbs.items() for one in formats.FORMATS if one.name.lower() in text]
+    assert not [name for name, text in verbs.items() for one in volume_file.FORMATS if one.name.lower() in text]
 
 
 def test_no_message_names_a_module_of_the_package_as_a_cure():

@@ -16,14 +16,13 @@ from sets import POSES, framed, random_image, write_set, write_transforms
 from skips import require_shared
 
 from raymarch.cli import cli
-from raymarch.data.cores import workers
 from raymarch.device import memory
 from raymarch.errors import RaymarchError
-from raymarch.io.files import limits, strict
-from raymarch.io.image_sets.frame_file import unique_names
-from raymarch.io.image_sets.layouts import LAYOUTS
-from raymarch.io.image_sets.load import load_views
+from raymarch.io.files import strict
+from raymarch.io.image_sets.frames import unique_names
+from raymarch.io.image_sets.load import LAYOUTS, load_views
 from raymarch.io.images.write import write_depth, write_png
+from raymarch.system.resources import workers
 from raymarch.volumes.volume import Volume
 
 
@@ -156,7 +155,7 @@ def test_a_huge_image_is_refused_before_decoding(tmp_path, side):
 
 
 def test_a_set_over_the_budget_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(limits, "MEMORY_BUDGET", 100)
+    monkeypatch.setattr(strict, "MEMORY_BUDGET", 100)
     refused(write_set(tmp_path / "set"), "its 3 images declare 576 bytes, over the budget of 100 bytes")
 
 
@@ -182,7 +181,7 @@ LONG_TEXTS = {
     "mappings": (EMPTY + "{}," * 400_000 + "{}]}", "has 400,003 mappings and lists, want at most 320,000"),
     "lists": ("[" + "[]," * 400_000 + "1]", "has 400,001 mappings and lists"),
     "numbers": ("[" + "1," * 1_300_000 + "1]", "has 1,300,000 values, want at most 1,280,000"),
-    "spaces": (" " * (strict.LARGEST_FILE + 1), "bytes, want at most 33554432"),
+    "spaces": (" " * (strict.MAX_JSON_BYTES + 1), "bytes, want at most 33554432"),
 }
 
 

@@ -19,10 +19,10 @@ from skips import require_shared
 from whole import whole
 
 import raymarch as rm
-from raymarch.io.files import strict_npy, strict_xml
-from raymarch.io.image_sets import colmap_text
+from raymarch.io.files import strict
+from raymarch.io.image_sets.colmap import text as colmap_text
+from raymarch.io.image_sets.load import READERS
 from raymarch.io.image_sets.reader import read_views, reader_of
-from raymarch.io.image_sets.readers import READERS
 
 BROWN = {"k1": 0.05, "k2": -0.02, "k3": 0.01, "p1": 0.003, "p2": -0.002}
 BROWN8 = {**BROWN, "k4": 0.004}
@@ -522,7 +522,7 @@ def test_a_member_that_is_longer_than_it_says_is_refused(tmp_path):
     data[at : at + 4] = (200).to_bytes(4, "little")
     file.write_bytes(data)
     with pytest.raises(rm.RaymarchError, match="a.npz"):
-        strict_npy.read_npz(file, "world_mat_")
+        strict.read_npz(file, "world_mat_")
 
 
 def test_an_array_that_lies_about_its_shape_is_refused_before_it_is_made(tmp_path):
@@ -533,7 +533,7 @@ def test_an_array_that_lies_about_its_shape_is_refused_before_it_is_made(tmp_pat
         header += b" " * (118 - len(header) - 1) + b"\n"
         file.write_bytes(b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + header + bytes(3 * 17 * 8))
         with pytest.raises(rm.RaymarchError, match="declares .* bytes but holds 408|is no whole NumPy array|no whole"):
-            strict_npy.read_npy(file)
+            strict.read_npy(file)
 
 
 @pytest.mark.parametrize(
@@ -554,14 +554,14 @@ def test_xml_that_may_do_harm_is_refused(text, said, tmp_path):
     file.write_text(text)
     began = time.perf_counter()
     with pytest.raises(rm.RaymarchError, match=said):
-        strict_xml.read_xml(file)
+        strict.read_xml(file)
     assert time.perf_counter() - began < 1
 
 
 def test_xml_in_another_encoding_hides_nothing(tmp_path):
     (tmp_path / "a.xml").write_bytes('<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'.encode("utf-16"))
     with pytest.raises(rm.RaymarchError, match="has a document type or entities"):
-        strict_xml.read_xml(tmp_path / "a.xml")
+        strict.read_xml(tmp_path / "a.xml")
 
 
 @pytest.mark.parametrize(

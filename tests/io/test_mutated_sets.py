@@ -10,7 +10,7 @@ from sets import COLMAP_IMAGES, COLMAP_POINTS, POSES, write_transforms
 from test_colmap import binary
 
 import raymarch as rm
-from raymarch.io.image_sets import colmap_choice, transforms
+from raymarch.io.image_sets import transforms
 from raymarch.io.image_sets.colmap import colmap
 from raymarch.io.image_sets.colmap.model import ModelFiles
 from raymarch.io.image_sets.ply import read_ply_points
@@ -91,14 +91,14 @@ def cameras_of_transforms(path, monkeypatch):
 
 def cameras_of_model(path, monkeypatch):
     """The parsers of COLMAP and what is made of them."""
-    parser = colmap_choice.PARSERS[path.suffix[1:]]
+    parser = colmap.PARSERS[path.suffix[1:]]
     cameras, images = (parser.read_cameras(path), parser.read_images(path.with_stem("images")))
     used = [(cameras[image.camera], image) for image in images.values() if image.camera in cameras]
     return [colmap.camera_of_image(camera, image, "image", 8, 6) for camera, image in used[:1]]
 
 
 def points_of_model(path, monkeypatch):
-    return colmap_choice.points_of_model(ModelFiles(path.parent, path.suffix[1:]))
+    return colmap.points_of_model(ModelFiles(path.parent, path.suffix[1:]))
 
 
 def points_of_ply(path, monkeypatch):

@@ -10,10 +10,10 @@ import pytest
 from sets import POSES, framed, random_image, write_colmap, write_set, write_transforms
 
 import raymarch as rm
-from raymarch.io.image_sets import readers
+from raymarch.io.image_sets import load
 from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.hdf5.writing import write_views
-from raymarch.io.image_sets.layouts import LAYOUTS
+from raymarch.io.image_sets.load import LAYOUTS
 from raymarch.io.image_sets.reader import reader_of
 from raymarch.io.images import header
 
@@ -69,7 +69,7 @@ WRITERS = {  # by reader, a folder that it reads
 }
 BY_CONTENTS = ("Metashape", "RealityCapture", "HDF5")  # which no file's name tells
 BLACK = ("my set", "Middlebury")
-ALL = [*readers.READERS, OWN]
+ALL = [*load.READERS, OWN]
 EACH = pytest.mark.parametrize("reader", ALL, ids=lambda reader: reader.name)
 
 
@@ -119,7 +119,7 @@ def test_a_reader_recognises_nothing_in_a_folder_of_no_set(reader, tmp_path):
     refused(lambda: rm.load_views(tmp_path / "none", reader=reader), "no such folder")
 
 
-@pytest.mark.parametrize("name", [reader.name for reader in readers.READERS])
+@pytest.mark.parametrize("name", [reader.name for reader in load.READERS])
 def test_a_name_chooses_in_letters_of_either_case(name, tmp_path):
     folder = WRITERS[name](tmp_path / "set")
     for spelt in (name, name.upper(), name.lower()):
@@ -149,24 +149,24 @@ def test_what_is_refused_for_its_layout_is_not_claimed(what, tmp_path):
     folder = write_set(tmp_path / "set")
     file = folder / "transforms_train.json"
     file.write_text(json.dumps(OTHERS[what]))
-    assert not any(reader.detect(folder) for reader in readers.READERS)
+    assert not any(reader.detect(folder) for reader in load.READERS)
     cure = "; write its mappings as a list" if what == "frames by name" else "; export it again"
     refused(lambda: rm.load_views(folder), f"{file}", cure)
     np.save(folder / "train.npy", np.stack([random_image(seed=i) for i in range(2)]))
-    assert reader_of(folder, [*readers.READERS, OWN]) is OWN
+    assert reader_of(folder, [*load.READERS, OWN]) is OWN
 
 
 def test_one_split_of_the_layout_is_enough(tmp_path):
     folder = write_set(tmp_path / "set")
     for name in ("a", "z"):
         (folder / f"transforms_{name}.json").write_text("[1, 2")
-    assert [reader.name for reader in readers.READERS if reader.detect(folder)] == ["NeRF-synthetic"]
-    assert reader_of(folder, readers.READERS).name == "NeRF-synthetic"
+    assert [reader.name for reader in load.READERS if reader.detect(folder)] == ["NeRF-synthetic"]
+    assert reader_of(folder, load.READERS).name == "NeRF-synthetic"
     assert len(rm.load_views(folder)) == 3
 
 
 def test_no_layout_that_is_not_read_is_that_of_a_reader(tmp_path):
-    """Photographs alone are in every set; a table of RealityCapture that its reader does not read looks like one it does."""
+    """Photographs alone are in every set; a table of RealityCapture that is not read looks like one that is."""
     shared = ("photo", "that another program saved")
     folders = [write(tmp_path / f"{i}") for i, write in enumerate(WRITERS.values()) if write is not write_npy]
     assert not [
@@ -204,21 +204,21 @@ def test_transforms_files_go_before_every_other_layout_of_the_folder(first, besi
         beside = "COLMAP"
     folder = WRITERS[beside](tmp_path / "set")
     shutil.copytree(WRITERS[first](tmp_path / "first"), folder, dirs_exist_ok=True)
-    claiming = {reader.name for reader in readers.READERS if reader.detect(folder)}
+    claiming = {reader.name for reader in load.READERS if reader.detect(folder)}
     assert first in claiming
-    assert reader_of(folder, readers.READERS).name == first
+    assert reader_of(folder, load.READERS).name == first
 
 
 def test_two_that_are_as_specific_are_an_error_with_both_names(tmp_path, monkeypatch):
     folder = write_set(tmp_path / "set")
-    monkeypatch.setattr("raymarch.io.image_sets.load.READERS", [*readers.READERS, of_name("b", 3), of_name("c", 0)])
+    monkeypatch.setattr("raymarch.io.image_sets.load.READERS", [*load.READERS, of_name("b", 3), of_name("c", 0)])
     said = "set: readers 'NeRF-synthetic' and 'b' claim it alike; choose by reader='NeRF-synthetic' or reader='b'"
     refused(lambda: rm.load_views(folder), said)
     assert len(rm.load_views(folder, reader="nerf-synthetic")) == 3
 
 
 def test_a_line_in_the_list_is_all_that_a_reader_needs(tmp_path, monkeypatch):
-    monkeypatch.setattr("raymarch.io.image_sets.load.READERS", [*readers.READERS, OWN])
+    monkeypatch.setattr("raymarch.io.image_sets.load.READERS", [*load.READERS, OWN])
     assert rm.load_views(write_npy(tmp_path / "own")).background == (0, 0, 0)
     assert rm.load_views(write_set(tmp_path / "set")).background == (1, 1, 1)
 

@@ -18,8 +18,8 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.io.volumes.formats import FORMATS
 from raymarch.io.volumes.scalar_format import damage_told
+from raymarch.io.volumes.volume_file import FORMATS
 
 pytestmark = pytest.mark.extra
 RNG = np.random.default_rng(7)

@@ -14,9 +14,9 @@ from raymarch import cli, runtime
 from raymarch.device.memory import memory_of_rendering
 from raymarch.errors import RaymarchError
 from raymarch.fitting.forecast import forecast_rendering
+from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.ndc import ndc_of_frustum
-from raymarch.geometry.pose import affine_of_box
-from raymarch.io.files import limits
+from raymarch.io.files import strict
 from raymarch.io.volumes.volume_file import describe, load, save
 from raymarch.system import resources
 from raymarch.volumes.activation import Activation
@@ -407,7 +407,7 @@ def test_the_digest_covers_the_table(saved):
 
 
 def test_bricks_over_the_budget_are_refused(saved, monkeypatch):
-    monkeypatch.setattr(limits, "MEMORY_BUDGET", 1000)
+    monkeypatch.setattr(strict, "MEMORY_BUDGET", 1000)
     require_refused(load, saved, "its datasets declare 41")
 
 

@@ -13,7 +13,7 @@ from skips import require_shared
 
 import raymarch as rm
 from raymarch.io.files.strict import parse_json, without_comments
-from raymarch.io.image_sets.readers import READERS
+from raymarch.io.image_sets.load import READERS
 
 NAMES = [f"r_{i}.png" for i in range(10)]
 

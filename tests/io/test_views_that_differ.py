@@ -14,12 +14,12 @@ from sets import POSES, framed, random_image, write_colmap, write_set
 
 import raymarch as rm
 from raymarch import RaymarchError
-from raymarch.data.cores import workers
 from raymarch.io.image_sets.frames import Frame, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.reader import held_out
 from raymarch.io.images import decode as decoder
 from raymarch.io.images.decode import decode
 from raymarch.io.images.header import Header
+from raymarch.system.resources import workers
 from raymarch.views.contents import require_contents
 from raymarch.views.resize import shrink, shrink_mask
 

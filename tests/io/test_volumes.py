@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
+from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.ndc import ndc_of_frustum
-from raymarch.geometry.pose import affine_of_box
-from raymarch.io.files import limits
+from raymarch.io.files import strict
 from raymarch.io.volumes.hdf5.schema import VERSION
 from raymarch.io.volumes.volume_file import describe, load, save
-from raymarch.io.volumes.xdmf import text_of
+from raymarch.io.volumes.vtk import text_of
 from raymarch.volumes.activation import FIT_COLOURS, FIT_DENSITIES, Activation, DensityActivation
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.volume import Volume
@@ -351,7 +351,7 @@ def test_values_that_no_volume_has_are_not_described(saved, name, bad):
 
 
 def test_a_file_over_the_budget_is_refused(saved, monkeypatch):
-    monkeypatch.setattr(limits, "MEMORY_BUDGET", 100)
+    monkeypatch.setattr(strict, "MEMORY_BUDGET", 100)
     with pytest.raises(RaymarchError, match="over the budget of 100 bytes"):
         load(saved)
 

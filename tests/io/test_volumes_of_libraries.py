@@ -15,7 +15,7 @@ from skips import require_extra
 from test_scalar_formats import PLACES, SHAPE, refused, require_place, volume
 
 import raymarch as rm
-from raymarch.io.volumes import zarr_chunks
+from raymarch.io.volumes import zarr as zarr_chunks
 
 nibabel, nrrd, tifffile, mrcfile, zarr, pydicom = (
     require_extra(name, "formats") for name in ("nibabel", "nrrd", "tifffile", "mrcfile", "zarr", "pydicom")

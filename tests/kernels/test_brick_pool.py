@@ -12,8 +12,7 @@ import pytest
 from whole import whole
 
 from raymarch.device import pool as device_pool
-from raymarch.device.brick_grid import BrickGrid, grow
-from raymarch.device.brick_places import bricks_read, places_of
+from raymarch.device.brick_grid import BrickGrid, bricks_read, grow, places_of
 from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape

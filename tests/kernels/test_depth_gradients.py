@@ -13,8 +13,7 @@ import reference
 
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
-from raymarch.gradients.tangents import RayTangents
-from raymarch.gradients.volume_tangents import VolumeTangents
+from raymarch.gradients.tangents import RayTangents, VolumeTangents
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.isosurface_depth import distance_geometry_adjoint
 from raymarch.kernels.march.passes import COMPOSITING

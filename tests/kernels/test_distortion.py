@@ -17,8 +17,8 @@ from whole import whole
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
+from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.ndc import ndc_of_frustum
-from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
 from raymarch.volumes.volume import Volume
 

@@ -15,18 +15,17 @@ import taichi as ti
 from whole import whole
 
 from raymarch.device.grid import Grid
-from raymarch.device.lens_vector import lens_vector
+from raymarch.device.image_store import lens_vector
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field.occupancy import occupy
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.rays.camera import rays_of_pixels
-from raymarch.rendering.march_settings import March
+from raymarch.rendering.march_settings import INVISIBLE, March
 from raymarch.rendering.renderer import Renderer
-from raymarch.rendering.visibility import INVISIBLE
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.harmonics import Y00
 from raymarch.volumes.volume import Volume

@@ -9,8 +9,7 @@ from lenses import CAMERAS as WITH_CENTRE
 from lenses import ORTHOGRAPHIC
 
 import raymarch as rm
-from raymarch.device.image_store import ImageStore
-from raymarch.device.lens_vector import lens_vector
+from raymarch.device.image_store import ImageStore, lens_vector
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.fit.hull import visual_hull
 from raymarch.kernels.rays.camera import draw_tiles, pixel_ray

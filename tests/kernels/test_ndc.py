@@ -11,14 +11,13 @@ import pytest
 import reference
 from whole import whole
 
+from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.ndc import ndc_of_frustum
-from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
-from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.linearised import Linearised, part_met
 from raymarch.gradients.parameters import GROUPS
-from raymarch.gradients.part import part_met
 from raymarch.plot.volumes import slices
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer

@@ -15,7 +15,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import fitter, tape
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.presets import preset
+from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.rays import Rays

@@ -20,14 +20,12 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
-from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.linearised import Linearised, part_met
 from raymarch.gradients.parameters import GROUPS
-from raymarch.gradients.part import part_met
 from raymarch.kernels.field.transfer import fill
 from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY
 from raymarch.plot.volumes import slices
-from raymarch.rendering.march_settings import March
-from raymarch.rendering.ray_settings import require_seen
+from raymarch.rendering.march_settings import March, require_seen
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
 from raymarch.volumes.activation import Activation

@@ -15,8 +15,7 @@ from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
-from raymarch.rendering.march_settings import March
-from raymarch.rendering.mode_check import require_mode
+from raymarch.rendering.march_settings import March, require_mode
 from raymarch.rendering.renderer import render
 
 EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)

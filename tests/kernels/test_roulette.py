@@ -11,7 +11,7 @@ from whole import whole
 
 from raymarch.device.brick_grid import BrickGrid, begin_anew
 from raymarch.device.grid import Grid
-from raymarch.device.numbers import set_numbers
+from raymarch.device.grid_layout import set_numbers
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.kernels.march.roulette import LEAST, share_of_draw

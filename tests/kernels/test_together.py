@@ -12,13 +12,11 @@ import reference
 
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.checks_together import check_rows_together
-from raymarch.gradients.linearised_together import LinearisedTogether
+from raymarch.gradients.check import check_rows_together
+from raymarch.gradients.linearised import LinearisedTogether
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march_settings import March
-from raymarch.rendering.renderer import Renderer
-from raymarch.rendering.together import TogetherRenderer
-from raymarch.rendering.together_settings import marches_for
+from raymarch.rendering.renderer import Renderer, TogetherRenderer, marches_for
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.transfer_function import TransferFunction

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import reference
 
-from raymarch.device import occupancy
+from raymarch.device import grid
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
@@ -113,11 +113,11 @@ def test_what_a_clear_table_skips_changes_no_picture():
     np.testing.assert_array_equal(skipped, whole)
 
 
-@pytest.mark.parametrize("slab", [1, 20, occupancy.SLAB])
+@pytest.mark.parametrize("slab", [1, 20, grid.SLAB])
 @pytest.mark.parametrize("margin", [0, 1])
 def test_slabs_of_any_size_mark_the_cells_that_show_something(slab, margin, monkeypatch):
     """Those alone that the hull allows; a cell reads five samples a side, and one beyond for rounding."""
-    monkeypatch.setattr(occupancy, "SLAB", slab)
+    monkeypatch.setattr(grid, "SLAB", slab)
     shape, counts, rng = (29, 21, 13), (7, 5, 3), np.random.default_rng(0)
     values = 1.5 * np.round(rng.uniform(-0.6, 0.502, shape))  # one in two hundred is not 0 or less
     table, allowed = TransferFunction([0.5, 2], np.zeros((2, 3)), [0, 0.4], 0.2), rng.random(counts) < 0.8

@@ -14,9 +14,9 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import main
-from raymarch.data.seen_colours import seen_colours
-from raymarch.meshing.level import otsu
+from raymarch.meshing.isosurface import otsu
 from raymarch.volumes.harmonics import basis
+from raymarch.volumes.volume import seen_colours
 
 trimesh = require_extra("trimesh", "formats")
 require_extra("skimage", "formats")

@@ -24,9 +24,9 @@ from raymarch.evaluation.metrics import psnr
 from raymarch.fitting.report import Report
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
-from raymarch.plot.camera_pyramids import pyramid
-from raymarch.plot.error_sheets import LARGEST, reduced
-from raymarch.plot.figure_pictures import picture_of
+from raymarch.plot.cameras import pyramid
+from raymarch.plot.fits import LARGEST, reduced
+from raymarch.plot.panels import picture_of
 from raymarch.system import resources
 from raymarch.views.views import Views
 from raymarch.volumes.scalar_volume import ScalarVolume

@@ -18,8 +18,8 @@ from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
-from raymarch.plot.figure_pictures import picture_of
-from raymarch.plot.ray_profile import trilinear
+from raymarch.plot.panels import picture_of
+from raymarch.plot.volumes import trilinear
 from raymarch.views.views import Views
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.scalar_volume import ScalarVolume

@@ -15,20 +15,19 @@ from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints.checkpoint import save_checkpoint
 from raymarch.fitting.checkpoints.checkpoints import Checkpoints
-from raymarch.fitting.checkpoints.file import record_of
+from raymarch.fitting.checkpoints.file import read_record
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.plan.bounds import find_box
-from raymarch.fitting.presets import preset
-from raymarch.fitting.settings.settings import FitSettings
+from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.alignment import apart
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
 from raymarch.io.image_sets.hdf5.writing import write_views
-from raymarch.registration import moves
+from raymarch.registration import refine as moves
 from raymarch.registration import refine as refining
 from raymarch.registration import refined_fit as module
 from raymarch.registration.intrinsics import change_of_shared, views_with_shared
@@ -255,7 +254,7 @@ def test_a_fit_after_a_refinement_goes_on_with_the_cameras_that_it_had(monkeypat
     whole = fit_refined(views, QUICK, box=BALL_BOX)
     with pytest.raises(ZeroDivisionError):
         fit_refined(views, QUICK, box=BALL_BOX, checkpoints=Checkpoints(path), show=lambda report: 1 / 0)
-    assert record_of(path)["steps"] == 0  # as soon as the cameras stand
+    assert read_record(path)["steps"] == 0  # as soon as the cameras stand
     again, seen = Checkpoints(path, resume=True), []
     result = fit_refined(views, QUICK, box=BALL_BOX, checkpoints=again, refined=seen.append)
     assert len(calls) == 2

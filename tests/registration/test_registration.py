@@ -16,7 +16,7 @@ from raymarch.device.ray_buffer import size_of as bytes_of_buffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting import clock
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.presets import preset
+from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.alignment import _pixels, aligned, carried, similarity
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
@@ -25,14 +25,13 @@ from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, from_near, out_of_sight
 from raymarch.gradients.tangents import bytes_of_tangents
-from raymarch.registration import blur_level as levels
 from raymarch.registration import refine as refining
+from raymarch.registration import register as levels
 from raymarch.registration import register as module
 from raymarch.registration.intrinsics import intrinsics_moved, require_common_lens
-from raymarch.registration.moves import memory_of_moves, rays_a_view
 from raymarch.registration.normal_equations import DAMPING, exposures_beside, move_of
 from raymarch.registration.pyramid import FINER, Pyramid, smaller, without_exposure
-from raymarch.registration.refine import refine
+from raymarch.registration.refine import memory_of_moves, rays_a_view, refine
 from raymarch.registration.register import register
 from raymarch.rendering.renderer import render
 from raymarch.views.exposure import gauged

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.data.default_table import default_table, named_table
 from raymarch.geometry.orbit import orbit_of_points
 from raymarch.rendering.default_look import ELEVATION, default_look, seen_points
+from raymarch.volumes.default_table import default_table, named_table
 from raymarch.volumes.value_kind import kind_of
 
 SIDE, N = 64, 36

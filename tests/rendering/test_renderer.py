@@ -21,10 +21,8 @@ from raymarch.geometry.pose import look_at
 from raymarch.kernels.fit.choice import choose_tiles
 from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.kernels.rays.tile_list import list_tiles
-from raymarch.rendering.march_settings import March, march_for
-from raymarch.rendering.ray_settings import require_seen
-from raymarch.rendering.renderer import Renderer, render
-from raymarch.rendering.together_settings import VOLUMES, marches_for
+from raymarch.rendering.march_settings import March, march_for, require_seen
+from raymarch.rendering.renderer import VOLUMES, Renderer, marches_for, render
 from raymarch.views.views import Views
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import Bricks

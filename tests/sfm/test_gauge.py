@@ -9,7 +9,7 @@ import pytest
 
 import raymarch as rm
 from raymarch.geometry.pose import exp_rigid
-from raymarch.sfm.gauge import upright_gauge
+from raymarch.sfm.mapping import upright_gauge
 
 RNG = np.random.default_rng(1)
 TARGET = np.array([3.0, -1.0, 0.5])

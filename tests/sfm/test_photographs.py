@@ -13,8 +13,8 @@ import raymarch as rm
 from raymarch.io.files.strict import read_json
 from raymarch.io.images.decode import headers
 from raymarch.sfm import child, find
+from raymarch.sfm.find import PARTS
 from raymarch.sfm.photographs import ORIENTATION, copy_photographs
-from raymarch.sfm.place import PARTS
 
 RNG = np.random.default_rng(0)
 RESULT = {

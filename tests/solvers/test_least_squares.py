@@ -11,7 +11,7 @@ import pytest
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import exp_rigid
 from raymarch.solvers.least_squares import Operator, cgls, conjugate_gradients, gauss_newton, levenberg_marquardt
-from raymarch.solvers.linear_model import linear_model
+from raymarch.solvers.linear import linear_model
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

@@ -15,7 +15,7 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.cli.fit_view import view_options
+from raymarch.cli.fit import view_options
 from raymarch.errors import RaymarchError
 from raymarch.viewer.pictures.frame_maker import FrameMaker, set_name
 from raymarch.viewer.pictures.page import Page

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer import fit_control as module
-from raymarch.viewer.fit_control import GONE, FitControl
+from raymarch.viewer import fit_viewer as module
+from raymarch.viewer.fit_viewer import GONE, FitControl
 
 
 @pytest.fixture

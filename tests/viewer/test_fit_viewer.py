@@ -14,11 +14,11 @@ from PIL import Image
 from wires import FakeWire, around
 
 from raymarch.cli import main
-from raymarch.cli.fit_view import view_on
+from raymarch.cli.fit import view_on
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.presets import preset
+from raymarch.fitting.settings.settings import preset
 from raymarch.io.volumes.volume_file import is_volume
 from raymarch.viewer.fit_viewer import FitViewer
 
@@ -38,7 +38,7 @@ def unseen():
 @pytest.fixture
 def viewer(monkeypatch):
     """A viewer whose pictures are always due: as many as can be."""
-    monkeypatch.setattr("raymarch.viewer.share.Share.due", True)
+    monkeypatch.setattr("raymarch.viewer.fit_viewer.Share.due", True)
     with FitViewer(FakeWire()) as made:
         made.server.say(1, type="open")
         yield made
@@ -223,7 +223,7 @@ def test_a_paused_fit_in_the_viewer_is_stopped_by_a_function(viewer):
 
 def test_a_fit_that_a_page_paused_goes_on_once_no_page_is_left(viewer, unseen, monkeypatch, caplog):
     """And the shell says both; a page that comes back in time keeps it paused until it lets it go on."""
-    monkeypatch.setattr("raymarch.viewer.fit_control.GONE", 0.3)
+    monkeypatch.setattr("raymarch.viewer.fit_viewer.GONE", 0.3)
     wire, looks = viewer.server, []
 
     def take(seconds=0.0, own=wire.inbox.take):

@@ -16,9 +16,8 @@ from raymarch.io.images.write import write_depth, write_png
 from raymarch.viewer.pictures import frame_maker
 from raymarch.viewer.pictures.eye import eye_of
 from raymarch.viewer.pictures.frame_maker import FrameMaker
-from raymarch.viewer.pictures.source import FitSource
-from raymarch.viewer.scene import cameras_of, histogram, scene_of, start
-from raymarch.viewer.slice_picture import sampled
+from raymarch.viewer.pictures.slice_picture import sampled
+from raymarch.viewer.pictures.source import FitSource, cameras_of, histogram, scene_of, start
 
 BALL = rm.Volume.from_function(
     lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.6), lambda p: (p + 1) / 2, shape=(12, 13, 14)

@@ -15,7 +15,6 @@ import pytest
 from PIL import Image
 
 import raymarch as rm
-from raymarch.viewer import widget
 from raymarch.viewer.notebook import kernel_wire, notebook_view
 from raymarch.viewer.notebook.kernel_wire import KernelWire
 from raymarch.viewer.notebook.notebook_fit import NotebookFit
@@ -31,14 +30,14 @@ EYE = {"type": "camera", "id": 1, "position": [0, -4, 1], "width": 90, "height":
 @pytest.fixture(autouse=True)
 def bare(monkeypatch):
     """A kernel without anywidget, whatever is installed; tiles of a few rays; what was opened is closed."""
-    widget._widget_class.cache_clear()
+    notebook_view._widget_class.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.setattr(frame_maker, "SLICE", 1e-9)
     monkeypatch.setattr(notebook_view, "_open", [])
     yield
     for view in list(notebook_view._open):
         view.close()
-    widget._widget_class.cache_clear()
+    notebook_view._widget_class.cache_clear()
 
 
 class Output:
@@ -290,7 +289,7 @@ def unseen():
 
 @in_a_kernel
 async def test_a_fit_that_is_looked_at_is_the_one_that_nobody_saw(unseen, monkeypatch):
-    monkeypatch.setattr("raymarch.viewer.share.Share.due", True)
+    monkeypatch.setattr("raymarch.viewer.fit_viewer.Share.due", True)
     monkeypatch.setattr(frame_maker, "SLICE", 0.03)
     with fitter() as own:
         output = Output(view := NotebookFit(own))

@@ -13,13 +13,13 @@ from wires import CAMERA, FakeWire, around
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.viewer import pipe, watched_file
-from raymarch.viewer.ladder import RaySpeed, moving_scale, resting_levels
-from raymarch.viewer.look import Look
-from raymarch.viewer.newest import MOST, Newest
-from raymarch.viewer.pictures.eye import eye_of
+from raymarch.viewer import view
+from raymarch.viewer.fit_viewer import MOST_DEBT, Share
+from raymarch.viewer.pictures.eye import Look, eye_of
+from raymarch.viewer.pictures.frame_maker import RaySpeed, moving_scale, resting_levels
 from raymarch.viewer.pictures.page import Page
-from raymarch.viewer.share import MOST_DEBT, Share
+from raymarch.viewer.server import wire as pipe
+from raymarch.viewer.server.wire import MOST, Newest
 from raymarch.viewer.view import View
 
 NAN = math.nan
@@ -138,7 +138,7 @@ def test_levels_end_with_the_whole_and_compiling_is_no_speed():
 def test_pictures_keep_to_their_share(moving, most, monkeypatch):
     """A fit of steps of 20 ms and pictures that take 30 ms a slice, by a clock of the test's own."""
     now = [0.0]
-    monkeypatch.setattr("raymarch.viewer.share.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("raymarch.viewer.fit_viewer.time.perf_counter", lambda: now[0])
     share, spent = Share(), 0.0
     for _ in range(2000):
         now[0] += 0.02
@@ -275,9 +275,9 @@ class Nothing:
 
 @pytest.mark.parametrize("error", [RaymarchError("is cut"), MemoryError(), OSError(5, "is cut"), KeyError("a\nb")])
 def test_a_new_file_that_cannot_be_read_leaves_the_old_one_in_sight(error, monkeypatch):
-    monkeypatch.setattr(watched_file, "FrameMaker", Nothing)
+    monkeypatch.setattr(view, "FrameMaker", Nothing)
     wire, turns = FakeWire(), iter([False, True])
-    watched_file.view_file(wire, Lost(error), None, lambda: next(turns))
+    view.view_file(wire, Lost(error), None, lambda: next(turns))
     ((note, _),) = wire.told("note")
     assert note["text"].startswith("lost.h5 was replaced on disk, and the new one is not shown: ")
     assert "\n" not in note["text"] and len(wire.told("scene")) == 1

@@ -11,8 +11,8 @@ from skips import require_extra
 from wires import CAMERA, around
 
 import raymarch as rm
-from raymarch.viewer.display import png
-from raymarch.viewer.look import Look
+from raymarch.viewer.pictures.eye import Look
+from raymarch.viewer.pictures.frame_maker import png
 from raymarch.viewer.pictures.page import Page
 
 

@@ -21,13 +21,12 @@ import pytest
 from skips import require_extra
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer import peer
-from raymarch.viewer.newest import Newest
-from raymarch.viewer.server import server_process
+from raymarch.viewer.server import server_process, wire
 from raymarch.viewer.server.browser import announce
 from raymarch.viewer.server.guard import MOST_MESSAGE, headers_of
 from raymarch.viewer.server.server import PageServer
 from raymarch.viewer.server.server_process import ServerProcess
+from raymarch.viewer.server.wire import Newest
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")
@@ -166,7 +165,7 @@ def test_a_ticket_is_for_this_user_alone_where_the_system_tells(tables, status, 
         text = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
         text += row.format(before + NEAR_END, before + FAR_END, 777)  # our own end
         (tmp_path / name).write_text(text + "".join(row.format(before + FAR_END, before + NEAR_END, u) for u in users))
-    monkeypatch.setattr(peer, "TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
+    monkeypatch.setattr(wire, "TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
     pages = PageServer("right", Newest(), "once")
     headers = SimpleNamespace(raw_items=lambda: [("Host", "127.0.0.1:8080")])
     ends = SimpleNamespace(remote_address=("127.0.0.1", 0xCFD2), local_address=("127.0.0.1", 8080))
@@ -175,16 +174,16 @@ def test_a_ticket_is_for_this_user_alone_where_the_system_tells(tables, status, 
     assert (answer.headers.get("Location") == "/?token=right") == (status == 303)
 
 
-@pytest.mark.skipif(not all(map(Path.exists, peer.TABLES)), reason="Linux's tables of connections")
+@pytest.mark.skipif(not all(map(Path.exists, wire.TABLES)), reason="Linux's tables of connections")
 def test_the_system_tells_whose_an_end_of_ipv6_is_that_leads_to_our_server():
     with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_INET6) as link:
         own = door.getsockname()[1]
         link.connect(("::ffff:127.0.0.1", own))
         far = link.getsockname()[1]
-        told = [peer.users_of(far, own, table.read_text()) for table in peer.TABLES]
+        told = [wire.users_of(far, own, table.read_text()) for table in wire.TABLES]
         assert told == [set(), {os.getuid()}]
-        assert not peer.is_of_another_user(far, own)
-    assert peer.is_of_another_user(0, own)
+        assert not wire.is_of_another_user(far, own)
+    assert wire.is_of_another_user(0, own)
 
 
 NO_REQUESTS = [

@@ -10,8 +10,8 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.viewer.notebook import notebook_view
+from raymarch.viewer.notebook.notebook_view import Widget, _widget_class
 from raymarch.viewer.pictures.frame_maker import FrameMaker
-from raymarch.viewer.widget import Widget, _widget_class
 
 pytestmark = pytest.mark.extra
 require_extra("anywidget", "notebook")

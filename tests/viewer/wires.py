@@ -6,7 +6,7 @@ import json
 import math
 import struct
 
-from raymarch.viewer.newest import Newest
+from raymarch.viewer.server.wire import Newest
 
 CAMERA = {"type": "camera", "id": 1, "position": [0, -4, 0], "width": 40, "height": 36, "moving": False}
 

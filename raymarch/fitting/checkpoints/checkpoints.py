@@ -15,7 +15,7 @@ from raymarch.arguments.checks import flag, instance_of, optional
 from raymarch.arguments.declared import held, hold
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints.checkpoint import MINUTES, NOTE, bytes_of_checkpoint, load_checkpoint, save_checkpoint
-from raymarch.fitting.checkpoints.file import is_checkpoint, record_of
+from raymarch.fitting.checkpoints.file import is_checkpoint, read_record
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import NotFinite
 from raymarch.fitting.settings.settings import FitSettings
@@ -86,12 +86,12 @@ class Checkpoints:
     def _require_there(self) -> None:
         if not os.path.lexists(self.path):
             raise RaymarchError(f"{self.path}: there is no checkpoint to resume from; leave --resume (resume=True) out")
-        record_of(self.path)
+        read_record(self.path)
 
     def _in_words(self) -> str:
         """What the checkpoint is of."""
         try:
-            record = record_of(self.path)
+            record = read_record(self.path)
         except RaymarchError:
             return "is a checkpoint, though a damaged one"
         seconds = record["seconds"] - record["ready"]
@@ -130,7 +130,7 @@ class Saving:
         threads and the memory there were."""
         if self._checkpoints is None or not self._checkpoints.resume or settings.resolution is not None:
             return settings
-        return replace(settings, resolution=record_of(self._checkpoints.path)["settings"].get("resolution"))
+        return replace(settings, resolution=read_record(self._checkpoints.path)["settings"].get("resolution"))
 
     def begin(self, fitter: Fitter) -> None:
         """Go on from the checkpoint that is there, if that is what is asked for.

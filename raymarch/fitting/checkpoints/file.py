@@ -2,22 +2,203 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
 
-from raymarch.errors import RaymarchError, short
-from raymarch.io.checkpoints.streamed import CURE, DIGEST, Stream, StreamedReader, write_streamed
+from raymarch.errors import RaymarchError, one_line, short
+from raymarch.io.files.atomic import replacing
 from raymarch.io.files.hdf5 import CURE as CURE_OF_FILES
-from raymarch.io.files.hdf5 import DAMAGE, opened
+from raymarch.io.files.hdf5 import DAMAGE, Part, attributes, digest_of, opened
 from raymarch.io.files.strict import parse_record
+
+# HDF5 files written and read by parts: no array is ever in memory in full, and Python alone writes to the disk.
+
+CURE = "take a copy of it, or begin anew without it (--overwrite, without --resume)"  # of a damaged checkpoint
+DIGEST = "digest"  # of all else: a dataset, for only at the end is it known
+LENGTH = 64  # of its text
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Dataset by parts: its shape, its type, and arrays that are its rows, one behind the other.
+
+    Example:
+        >>> Stream.of(np.eye(2)).shape
+        (2, 2)
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    parts: Iterable[np.ndarray]
+
+    @staticmethod
+    def of(array: np.ndarray) -> Stream:
+        """The dataset of an array, in one part."""
+        return Stream(array.shape, array.dtype, (array,))
+
+
+def write_streamed(
+    path: str | os.PathLike[str], notes: Mapping[str, np.ndarray], streams: Mapping[str, Stream]
+) -> None:
+    """HDF5 file of datasets and root attributes `notes`, written in one step with a digest of all that is in it.
+
+    Raises RaymarchError for a disk that refuses, after which an older file of that name is what it was; what the
+    streams raise passes through.
+
+    Example:
+        >>> write_streamed("eye.h5", {"format": np.array(b"eye")}, {"eye": Stream.of(np.eye(2))})
+    """
+    # HDF5 crashes the process if its own writes meet a full disk: it lays out an empty file, Python fills it.
+    frame, places = _laid_out(path, notes, {**streams, DIGEST: Stream((), np.dtype(f"S{LENGTH}"), ())})
+    with replacing(path) as temporary, temporary.open("r+b", buffering=0) as file:
+        for at, data in frame.writes:
+            _put(file, at, memoryview(data))
+        file.truncate(frame.end)
+        parts = {name: _fill(file, places[name], stream) for name, stream in streams.items()}
+        digest = digest_of(parts, {("/", name): value for name, value in notes.items()})
+        _put(file, places[DIGEST], memoryview(digest))
+
+
+def _laid_out(
+    path: str | os.PathLike[str], notes: Mapping[str, np.ndarray], streams: Mapping[str, Stream]
+) -> tuple[_Frame, dict[str, int]]:
+    """What HDF5 writes for the file without its data, and where the data of each dataset belong."""
+    frame, places = _Frame(), {}
+    plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plan.set_layout(h5py.h5d.CONTIGUOUS)
+    plan.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    plan.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    try:
+        with h5py.File(frame, "w", libver=("v110", "v110")) as file:
+            for name, value in notes.items():
+                file.attrs.create(name, value)
+            for name, stream in streams.items():
+                kind = h5py.h5t.py_create(stream.dtype, logical=True)
+                space = h5py.h5s.create_simple(stream.shape) if stream.shape else h5py.h5s.create(h5py.h5s.SCALAR)
+                places[name] = h5py.h5d.create(file.id, name.encode(), kind, space, plan).get_offset() or 0
+    except (OSError, RuntimeError, MemoryError) as error:
+        raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); free some memory") from error
+    return frame, places
+
+
+def _fill(file: BinaryIO, place: int, stream: Stream) -> Part:
+    """Write a stream where it belongs; its type, shape and digest."""
+    seen, written = hashlib.sha256(), 0
+    for part in stream.parts:
+        data = _bytes_of(np.ascontiguousarray(part, stream.dtype))
+        seen.update(data)
+        _put(file, place + written, data)
+        written += len(data)
+    if written != stream.dtype.itemsize * math.prod(stream.shape):
+        raise RuntimeError(f"a stream of shape {stream.shape} gave {written} bytes")
+    return stream.dtype.str, list(stream.shape), seen.hexdigest()
+
+
+def _bytes_of(array: np.ndarray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _put(file: BinaryIO, at: int, data: memoryview) -> None:
+    """Write all of the data: a system may take less at once."""
+    file.seek(at)
+    while len(data):
+        data = data[file.write(data) :]
+
+
+class _Frame(io.RawIOBase):
+    """File in memory as HDF5 writes to it: a few hundred bytes here and there, up to terabytes apart."""
+
+    def __init__(self) -> None:
+        self.writes: list[tuple[int, bytes]] = []
+        self.end = self._at = 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.end}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def truncate(self, size: int | None = None) -> int:
+        self.end = self._at if size is None else size
+        return self.end
+
+    def write(self, data: object) -> int:
+        taken = bytes(data)  # type: ignore[call-overload]
+        self.writes.append((self._at, taken))
+        self._at += len(taken)
+        self.end = max(self.end, self._at)
+        return len(taken)
+
+    def readinto(self, buffer: object) -> int:
+        into = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        into[:] = bytes(len(into))
+        for at, data in self.writes:
+            low, high = max(at, self._at), min(at + len(data), self._at + len(into))
+            if low < high:
+                into[low - self._at : high - self._at] = data[low - at : high - at]
+        self._at += len(into)
+        return len(into)
+
+
+class StreamedReader:
+    """Datasets of an open file, read by rows in order; at the end `require_digest` says whether all is what it was.
+
+    Args:
+        file: as `opened` gives it.
+        path: for messages.
+    """
+
+    def __init__(self, file: h5py.File, path: Path):
+        self._file, self._path = file, path
+        self._seen = {name: hashlib.sha256() for name in file if name != DIGEST}
+        self._at = dict.fromkeys(self._seen, 0)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of a dataset."""
+        return self._file[name].shape
+
+    def require(self, name: str, shape: tuple[int, ...], dtype: str) -> None:
+        """Shape check: RaymarchError where a dataset has another shape or type."""
+        found = self._file[name]
+        if found.shape != shape or found.dtype.str != dtype:
+            raise RaymarchError(
+                f"{self._path}: {name} is {found.dtype} {found.shape}, want {np.dtype(dtype)} {shape}; {CURE}"
+            )
+
+    def rows(self, name: str, count: int | None = None) -> np.ndarray:
+        """The next `count` rows of a dataset, or all of it; what it is goes into the digest."""
+        dataset, at = self._file[name], self._at[name]
+        read = dataset[()] if count is None else dataset[at : at + count]
+        found = np.ascontiguousarray(np.asarray(read, dataset.dtype))
+        self._seen[name].update(_bytes_of(found))
+        self._at[name] += 0 if count is None else count
+        return found
+
+    def require_digest(self) -> None:
+        """RaymarchError where what was read is not what the file's digest is of."""
+        parts = {
+            name: (self._file[name].dtype.str, list(self._file[name].shape), seen.hexdigest())
+            for name, seen in self._seen.items()
+        }
+        notes = {("/", name): value for name, value in attributes(self._file).items()}
+        if bytes(self._file[DIGEST][()]) != digest_of(parts, notes):
+            raise RaymarchError(f"{self._path}: its content is not what its digest says, so it was altered; {CURE}")
+
 
 FORMAT = "raymarch-checkpoint"
 VERSION = 2
@@ -83,7 +264,7 @@ def _with_own_cure() -> Iterator[None]:
         raise
 
 
-def record_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Record of a checkpoint, read without its arrays, so that its digest is not checked."""
     with opened_checkpoint(path) as (record, _):
         return record

@@ -6,21 +6,117 @@ import logging
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 import taichi as ti
 
+from raymarch.arguments.checks import Numbers
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
-from raymarch.fitting.scene_box import BOXES_OF_A_SCENE, is_bounded
+from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.boxes import camera_in_box
+from raymarch.geometry.camera import Camera, border
+from raymarch.geometry.lens import unproject
+from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.kernels.fit import hull
 from raymarch.kernels.rays.tile_list import list_tiles
+from raymarch.matching.points import matched_points
 from raymarch.views.agreement import beside, convention, dissenters, why_nothing
+from raymarch.views.contents import is_bounded
 from raymarch.views.focus import GIVE_BOX, focus, looking_away, names_where, require_near
 from raymarch.views.views import Views
 from raymarch.volumes.transfer_function import TransferFunction
+
+# Boxes of an unbounded scene: the innermost from its cameras, or its points where they look one way, and how many.
+
+BOXES_OF_A_SCENE = 6  # at least: the outermost is 32 times as large as the innermost
+MOST = 8  # boxes where points tell of more
+ENOUGH = 50  # points that tell
+HELD = 0.99  # of the points, which say how far the scene reaches; a wild one in a hundred does not count
+BEHIND = 3  # boxes more: what is far, or without texture, is seen and has no points; fewer lost up to 4 dB
+MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
+ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
+NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
+MIDDLE_AHEAD = 1.0  # extents of the cameras' places before them that the middle lies at, where their axes meet nowhere
+WIDE = 0.8  # of that extent
+
+
+def with_points(views: Views) -> Views:
+    """Views that have points of the scene: the set's own, or else those that some of its images agree on."""
+    if _points(views) is not None:
+        return views
+    found = matched_points(views)
+    return replace(views, points=found) if len(found) >= ENOUGH else views
+
+
+def box_of_scene(views: Views) -> np.ndarray:
+    """Innermost box (2, 3) of nested ones: a cube about what the cameras look at, half as wide as they are far from it.
+
+    Of cameras that look one way, as in a forward-facing capture, or outwards, it is a cube about the middle half of the
+    set's points; without points it lies ahead of them (Sun et al. 2024, "Sparse voxels rasterization", has both rules
+    for cameras). Raises RaymarchError for one camera, or a camera far from all others.
+    """
+    require_near(views)
+    eyes = np.array([camera.position for camera in views.cameras])
+    axes = -np.array([camera.world_from_camera[:3, 2] for camera in views.cameras])
+    try:
+        centre, _ = focus(views.cameras)
+        ahead = ((centre - eyes) * axes).sum(1)
+        if np.mean(ahead > 0) > 0.5:
+            half = NEAR * float(np.median(np.linalg.norm(centre - eyes, axis=1)))
+            return np.stack([centre - half, centre + half])
+    except RaymarchError:
+        pass
+    if (points := _points(views)) is not None:
+        centre = _middle(points, eyes, axes)
+        if (half := _reach(points, centre, MIDDLE)) > 0:
+            return np.stack([centre - half, centre + half])
+    extent = float(np.linalg.norm(np.ptp(eyes, axis=0)))
+    if extent == 0:
+        raise RaymarchError(
+            "all cameras stand in one point, so the box of the scene cannot be found; give it: box=, --box"
+        )
+    centre, half = eyes.mean(0) + MIDDLE_AHEAD * extent * axes.mean(0), WIDE * extent
+    return np.stack([centre - half, centre + half])
+
+
+def boxes_of_scene(views: Views) -> int:
+    """Count of nested boxes: the fewest that hold 99 % of the set's points and three more for what is behind them, from
+    6, which it is without points, to 8.
+
+    Raises RaymarchError as `box_of_scene` does.
+    """
+    if (points := _points(views)) is None:
+        return BOXES_OF_A_SCENE
+    lower, upper = box_of_scene(views)
+    times = 2 * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
+    fewest = 1 + math.ceil(math.log2(max(times, 1.0)))
+    return min(max(fewest + BEHIND, BOXES_OF_A_SCENE), MOST)
+
+
+def _points(views: Views) -> np.ndarray | None:
+    """Points (point, 3) of the set, None where they are too few to tell anything."""
+    return None if views.points is None or len(views.points) < ENOUGH else views.points
+
+
+def _middle(points: np.ndarray, eyes: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Median point; of cameras that look one way, at the median of inverse depths, for near things show the most."""
+    centre, eye, axis = np.median(points, axis=0), eyes.mean(0), axes.mean(0)
+    if (length := float(np.linalg.norm(axis))) < ONE_WAY:
+        return centre
+    axis = axis / length
+    depth = (points - eye) @ axis
+    if not (depth > 0).any():
+        return centre
+    return centre + (1 / np.median(1 / depth[depth > 0]) - (centre - eye) @ axis) * axis
+
+
+def _reach(points: np.ndarray, centre: np.ndarray, share: float) -> float:
+    """Half the side of the cube about a centre that holds this share of the points."""
+    return float(np.quantile(np.abs(points - centre).max(1), share, method="lower"))
+
 
 log = logging.getLogger(__name__)
 
@@ -187,3 +283,140 @@ def narrow(
     if store.listed == 0:
         raise RaymarchError("no ray of any view meets the box; check the box and the poses")
     return occupied
+
+
+# Near plane of a fit: how far before the cameras its rays begin, by how far these stand from what they look at.
+
+FEW = 0.05  # of the cameras, which may stand nearer
+HALF_WAY = 0.5  # to the middle, where rays of the nearest camera begin at the latest
+
+
+def near_plane(cameras: Sequence[Camera], middle: np.ndarray, share: float) -> float:
+    """Distance before each camera [world unit]: a share of what half of them are from the middle (3,), but half the way
+    there of the nearest at most, of those that look at it: what close-ups show is not to lie before where rays begin.
+    One in twenty may stand nearer, as one that walks by.
+
+    Example:
+        >>> far, close = Camera.look_at((0, -4, 0)), Camera.look_at((0, -1, 0))
+        >>> [near_plane(cameras, np.zeros(3), 0.25) for cameras in ([far], [far, far, close])]
+        [1.0, 0.5]
+    """
+    usual, away = share * usual_distance(cameras, middle), _distances(cameras, middle)[~looking_away(cameras, middle)]
+    nearest = float(np.quantile(away, FEW, method="lower")) if len(away) else np.inf
+    if HALF_WAY * nearest < usual:
+        log.warning("rays begin %.3g before their cameras in place of %.3g, for close-ups", HALF_WAY * nearest, usual)
+    return min(usual, HALF_WAY * nearest)
+
+
+def usual_distance(cameras: Sequence[Camera], middle: np.ndarray) -> float:
+    """Distance of half the cameras from the middle (3,) of what they look at [world unit].
+
+    Example:
+        >>> usual_distance([Camera.look_at((0, -4, 0))], np.zeros(3))
+        4.0
+    """
+    return float(np.median(_distances(cameras, middle)))
+
+
+def _distances(cameras: Sequence[Camera], middle: np.ndarray) -> np.ndarray:
+    """Distances (camera,) from the middle [world unit]."""
+    return np.linalg.norm(np.array([camera.position for camera in cameras]) - middle, axis=1)
+
+
+# Frustum of forward-facing views: the reference camera, near plane and box of their fit in NDC.
+
+STEEPEST = 0.2  # depth by distance: rays that are flatter than that to the near plane look another way
+WIDEST = 3.0  # tangent of half the frustum's width
+SPREAD = 2.0  # times the width of one camera's frustum, up to which NDC were better than nested boxes
+NEAREST = 0.01  # of the scene's points lie nearer than what the near plane goes by
+ROOM = 0.8  # of their depth
+NEAR_PLANE_AHEAD = 0.5  # of the cameras' extent lies the near plane before them where no points are known
+MOST_ACROSS = 2.5  # samples across for one along depth
+CURE = "leave ndc out (--set ndc=False)"
+
+
+@dataclass(frozen=True, eq=False)
+class Frustum:
+    """Frustum of a fit in NDC: `ndc_from_world` (4, 4), the box (2, 3) there, z from -1 to 1, and how many times as
+    wide as one camera's own it is."""
+
+    ndc_from_world: np.ndarray
+    box: np.ndarray
+    spread: float
+
+
+def frustum_for(views: Views, settings: FitSettings, box: Numbers | None = None) -> Frustum | None:
+    """Frustum of a fit: where settings ask for NDC, or leave them to views of a scene without end and it is not much
+    wider than what one camera sees; else None.
+
+    Raises RaymarchError where NDC are asked for that the views, or a box beside it, do not allow.
+    """
+    if settings.ndc:
+        if box is not None:
+            raise RaymarchError("ndc is True beside a box, which it takes from the cameras; leave one out")
+        return frustum_of_views(views)
+    if settings.ndc is False or settings.boxes is not None or box is not None or is_bounded(views):
+        return None
+    try:
+        found = frustum_of_views(views)
+    except RaymarchError:
+        return None
+    return found if found.spread <= SPREAD else None
+
+
+def frustum_of_views(views: Views) -> Frustum:
+    """Frustum that holds what all cameras see from its near plane on: about their mean pose, as wide as it must be.
+
+    The near plane is a fifth nearer than the nearest of the scene's points, or half as far before the cameras as they
+    are apart. A sample is as deep as it is wide, where width is what the cameras' places shift it by against what is
+    behind. Raises RaymarchError where the cameras do not look one way, stand in one point, or beyond the near plane.
+    """
+    require_near(views)
+    pose = _mean_pose(views)
+    turn, place = pose[:3, :3], pose[:3, 3]
+    eyes = (np.array([camera.position for camera in views.cameras]) - place) @ turn
+    extent = float(np.linalg.norm(np.ptp(eyes, axis=0)))
+    if extent == 0:
+        raise RaymarchError(f"all cameras stand in one point, which NDC tell no depth for; {CURE}")
+    near, foremost = _near_plane(views, pose, extent), float(-eyes[:, 2].min())
+    if near <= foremost:
+        raise RaymarchError(
+            f"a camera stands {foremost:.3g} before the mean one, beyond the near plane at {near:.3g}; {CURE}"
+        )
+    tangents, own = np.zeros(2), np.zeros(2)
+    for camera, eye in zip(views.cameras, eyes, strict=True):
+        edge = border(camera.width, camera.height)
+        local = unproject(edge, camera.focal, camera.principal, camera.lens)
+        ways = local @ camera.world_from_camera[:3, :3].T @ turn
+        if not (-ways[:, 2] > STEEPEST * np.linalg.norm(ways, axis=1)).all():
+            raise RaymarchError(f"the cameras do not all look one way, as NDC need it; {CURE}")
+        slopes = ways[:, :2] / -ways[:, 2:]
+        own = np.maximum(own, np.abs(local[:, :2] / local[:, 2:]).max(0))
+        at_near = (eye[:2] + slopes * (near + eye[2])) / near
+        tangents = np.maximum(tangents, np.abs(np.concatenate([slopes, at_near])).max(0))
+    if tangents.max() > WIDEST:
+        raise RaymarchError(
+            f"what the cameras see is {tangents.max():.1f} times as wide to a side as far at the near plane, want"
+            f" {WIDEST:g} at most for NDC; {CURE}"
+        )
+    focal = float(np.clip(2 * near / extent, 1 / tangents.max(), MOST_ACROSS / tangents.max()))
+    half = np.array([*(focal * tangents), 1.0])
+    return Frustum(ndc_of_frustum(pose, near, focal), np.stack([-half, half]), float((tangents / own).max()))
+
+
+def _mean_pose(views: Views) -> np.ndarray:
+    """Pose (4, 4) in the middle of all: mean place, and the rotation nearest to the mean of theirs."""
+    mean = np.mean([camera.world_from_camera for camera in views.cameras], axis=0)
+    u, _, vt = np.linalg.svd(mean[:3, :3])
+    if np.linalg.det(u @ vt) < 0:
+        raise RaymarchError(f"the cameras do not all look one way, as NDC need it; {CURE}")
+    mean[:3, :3] = u @ vt
+    return mean
+
+
+def _near_plane(views: Views, pose: np.ndarray, extent: float) -> float:
+    """Near plane's distance before the mean camera [world unit]."""
+    if views.points is not None and len(views.points):
+        depth = -((np.asarray(views.points) - pose[:3, 3]) @ pose[:3, 2])
+        return ROOM * float(np.quantile(depth, NEAREST))
+    return NEAR_PLANE_AHEAD * extent

@@ -10,37 +10,45 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
-from raymarch.data.smaller_views import most_halvings
+from raymarch.arguments.checks import Numbers
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
-from raymarch.diagnosis.in_short import in_short
+from raymarch.diagnosis.diagnose import in_short
 from raymarch.errors import RaymarchError
-from raymarch.fitting.brick_budget import (
+from raymarch.fitting.plan.bounds import (
+    box_of_scene,
+    boxes_of_scene,
+    find_box,
+    frustum_for,
+    near_plane,
+    usual_distance,
+    visual_hull,
+    with_points,
+)
+from raymarch.fitting.plan.budget import (
+    grid_of_boxes,
+    images_of_views,
+    require_budget,
     require_cells,
     require_first_level,
     room_for_bricks,
     room_to_grow,
+    shape_of_level,
     takes_bricks,
 )
-from raymarch.fitting.footprint import footprint_of, halvings
-from raymarch.fitting.forward_facing import frustum_for
-from raymarch.fitting.near_plane import near_plane, usual_distance
-from raymarch.fitting.plan.bounds import find_box, visual_hull
-from raymarch.fitting.plan.budget import grid_of_boxes, images_of_views, require_budget, shape_of_level
-from raymarch.fitting.plan.resolution import affordable, coarser, is_least, resolution_for
-from raymarch.fitting.proof import prove
-from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
+from raymarch.fitting.plan.resolution import affordable, coarser, footprint_of, halvings, is_least, resolution_for
+from raymarch.fitting.settings.objective import prove
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.through_table import activation_through
+from raymarch.geometry.boxes import affine_of_box, voxel_of
 from raymarch.geometry.ndc import corners_in_world, near_of
-from raymarch.geometry.pose import affine_of_box, voxel_of
 from raymarch.kernels.field.transfer import clear_moments
-from raymarch.views.contents import background_doubt, require_contents
+from raymarch.views.contents import background_doubt, is_bounded, require_contents
 from raymarch.views.identity import ViewsDigest
+from raymarch.views.resize import most_halvings
 from raymarch.views.views import Views
 from raymarch.views.world_origin import box_near
 from raymarch.volumes.activation import Activation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 NUMBER = re.compile(r"(\d{1,18})")
 
@@ -15,3 +16,18 @@ def natural(name: str) -> list[int | str]:
         ['r_9', 'r_9²', 'r_10']
     """
     return [int(part) if i % 2 else part for i, part in enumerate(NUMBER.split(name))]
+
+
+# Visible files of a set's folder, by a pattern.
+
+
+def visible_files(folder: Path, pattern: str) -> list[Path]:
+    """Files of a pattern, sorted by name, without hidden ones: macOS lays `._0.txt` beside `0.txt` on foreign disks.
+
+    Example:
+        >>> Path("0.txt").touch(), Path("._0.txt").touch()
+        (None, None)
+        >>> [file.name for file in visible_files(Path("."), "*.txt")]
+        ['0.txt']
+    """
+    return sorted(file for file in folder.glob(pattern) if not file.name.startswith("."))

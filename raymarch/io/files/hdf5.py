@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ import h5py
 import numpy as np
 
 from raymarch.errors import FAULTS_OF_OURS, RaymarchError, escaped, fault_of_ours, one_line
-from raymarch.io.files.limits import require_file, require_file_budget
+from raymarch.io.files.strict import require_file, require_file_budget
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 KINDS = {
@@ -212,3 +213,22 @@ def _require_harmless(dataset: h5py.Dataset, path: Path) -> None:
         )
     if dataset.chunks and any(c > n for c, n in zip(dataset.chunks, dataset.shape, strict=True)):
         raise RaymarchError(f"{where} has chunks {dataset.chunks} larger than its shape {dataset.shape}; repack it")
+
+
+# Digest of an HDF5 file whose datasets are too large to be held together: of those of its parts.
+
+Part = tuple[str, list[int], str]  # type, shape and SHA-256 in hexadecimal of a dataset
+
+
+def digest_of(parts: Mapping[str, Part], notes: Mapping[tuple[str, str], np.ndarray]) -> bytes:
+    """SHA-256, in hexadecimal, of the type, shape and SHA-256 of every dataset, then of every attribute but itself.
+
+    Args:
+        parts: of a dataset by its name.
+        notes: attributes by owner, which is / or a dataset, and name.
+    """
+    lines = [f"dataset {name} {kind} {shape} {digest}\n" for name, (kind, shape, digest) in sorted(parts.items())]
+    for (owner, name), value in sorted(notes.items()):
+        digest = hashlib.sha256(value.tobytes()).hexdigest()
+        lines.append(f"attribute {owner} {name} {value.dtype.str} {list(value.shape)} {digest}\n")
+    return hashlib.sha256("".join(lines).encode()).hexdigest().encode()

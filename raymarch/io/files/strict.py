@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import re
+import zipfile
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
+from xml.etree import ElementTree
 
-from raymarch.errors import RaymarchError, one_line
+import numpy as np
 
-LARGEST_FILE = 32 << 20
+from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line, short
+from raymarch.system.resources import total_bytes
+
+MAX_JSON_BYTES = 32 << 20
 MOST_GROUPS = 320_000  # mappings and lists; 20,000 frames with a matrix and its four rows each, and as many again
 MOST_VALUES = 1_280_000
 BLOCK = 1 << 20  # bytes that are looked at together before any is kept
@@ -37,8 +44,8 @@ def read_json(path: str | os.PathLike[str], *, comments: bool = False) -> Any:
         if not path.is_file():
             raise RaymarchError(f"{path}: is no file, want a JSON file; check the path")
         size = path.stat().st_size
-        if size > LARGEST_FILE:
-            raise RaymarchError(f"{path}: has {size} bytes, want at most {LARGEST_FILE}; split it")
+        if size > MAX_JSON_BYTES:
+            raise RaymarchError(f"{path}: has {size} bytes, want at most {MAX_JSON_BYTES}; split it")
         _require_few(path)
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -163,3 +170,334 @@ def parse_json(text: str, where: str) -> Any:
         raise
     except ValueError as error:  # an integer of more digits than Python converts
         raise RaymarchError(f"{where}: has a number that cannot be read ({one_line(error)}); shorten it") from error
+
+
+# Limits of what is read: the memory budget of one file, and the checks of a file and a folder.
+
+MEMORY_BUDGET = 16 << 30  # bytes that one file may ask for
+
+VARIABLE = "RAYMARCH_FILE_GB"
+"""Variable of the environment that sets another budget, in units of 1e9 bytes."""
+
+
+def memory_budget() -> int:
+    """Memory budget of one file [byte]: what the environment's RAYMARCH_FILE_GB says, else `MEMORY_BUDGET`, or the
+    memory there is, if less. It is checked against what a file's header declares, before anything is read.
+
+    Raises RaymarchError where the variable is no positive number.
+    """
+    text = os.environ.get(VARIABLE)
+    if text is None:
+        return min(MEMORY_BUDGET, total_bytes())
+    try:
+        gigabytes = float(text)
+    except ValueError:
+        gigabytes = math.nan
+    if not 0 < gigabytes < 1e9:
+        raise RaymarchError(f"{VARIABLE} is {text[:60]!r}, want a positive number of gigabytes; correct or unset it")
+    return int(gigabytes * 1e9)
+
+
+def require_file_budget(wanted: int, what: str) -> None:
+    """Budget check: RaymarchError if `wanted` bytes for `what` are over the budget of one file.
+
+    Example:
+        >>> require_file_budget(8 * 400**2, "lego: its images")
+    """
+    budget = memory_budget()
+    if wanted > budget:
+        raise RaymarchError(
+            f"{what} declare {wanted} bytes, over the budget of {budget} bytes; make them smaller, or set the"
+            f" environment variable {VARIABLE} to {math.ceil(wanted / 1e8) / 10:g} (gigabytes) or more"
+        )
+
+
+def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check the path") -> Path:
+    """Path of an existing file that may be read and is not empty; else RaymarchError that tells what is there.
+
+    Args:
+        path: of the file.
+        wanted: what it should be, "an HDF5 file" say.
+        cure: what to do about an empty one.
+
+    Example:
+        >>> require_file("none.h5", "a volume file")
+        Traceback (most recent call last):
+        raymarch.errors.RaymarchError: none.h5: no such file, want a volume file; check the path
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise RaymarchError(f"{path}: is a folder, want {wanted}; name the file in it")
+        if not path.exists():
+            raise RaymarchError(f"{path}: no such file, want {wanted}; check the path")
+        if not path.is_file():
+            raise RaymarchError(f"{path}: is a device or pipe, want {wanted}; copy it to a file first")
+        if path.stat().st_size == 0:
+            raise RaymarchError(f"{path}: is empty, want {wanted}; {cure}")
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
+    return path
+
+
+def require_folder(path: str | os.PathLike[str]) -> Path:
+    """Path of an existing folder; else RaymarchError that tells a missing one from a file.
+
+    Example:
+        >>> require_folder(".")
+        PosixPath('.')
+    """
+    folder = Path(path)
+    try:
+        if folder.is_dir():
+            return folder
+        if folder.exists():
+            raise RaymarchError(f"{folder}: is a file, want the folder that holds it; try {folder.parent}")
+    except OSError as error:
+        raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check the path") from error
+    raise RaymarchError(f"{folder}: no such folder, want an existing one; check the path")
+
+
+# Strict text tables: bounded UTF-8, and words that are finite numbers.
+
+LARGEST_TEXT = 32 << 20  # bytes
+EXPORT = "export it again"
+
+
+def read_bytes(path: str | os.PathLike[str], wanted: str, most: int = LARGEST_TEXT) -> bytes:
+    """Content of a file of at most `most` bytes; else RaymarchError that names it, with what was wanted.
+
+    Example:
+        >>> Path("a.txt").write_bytes(b"1 2")
+        3
+        >>> read_bytes("a.txt", "a table")
+        b'1 2'
+    """
+    path = require_file(path, wanted, EXPORT)
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
+    if len(data) > most:
+        raise RaymarchError(f"{path}: has over {most:,} bytes, want {wanted} of fewer; split it")
+    return data
+
+
+def read_text(path: str | os.PathLike[str], wanted: str, most: int = LARGEST_TEXT) -> str:
+    """Content of a UTF-8 file of at most `most` bytes, without null characters; else RaymarchError.
+
+    Example:
+        >>> Path("a.txt").write_bytes(b"1 2")
+        3
+        >>> read_text("a.txt", "a table")
+        '1 2'
+    """
+    data = read_bytes(path, wanted, most)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RaymarchError(f"{path}: byte {error.start} is not UTF-8, want {wanted}; save it as UTF-8") from error
+    if "\0" in text:
+        raise RaymarchError(f"{path}: has null characters, want {wanted}; {EXPORT}")
+    return text
+
+
+def finite(word: object, where: str) -> float:
+    """Finite number of a word of a text; else RaymarchError, opened by `where`.
+
+    Example:
+        >>> finite("1e-002", "a.txt, line 3: k1")
+        0.01
+    """
+    try:
+        if not isinstance(word, str) or "_" in word:  # which Python takes inside numbers, and no format has
+            raise ValueError
+        value = float(word)
+    except ValueError:
+        raise RaymarchError(f"{where} is {short(word)}, want a number; {EXPORT}") from None
+    if not math.isfinite(value):
+        raise RaymarchError(f"{where} is {word}, want a finite number; {EXPORT}")
+    return value
+
+
+def finites(text: str | Sequence[str], count: int, where: str) -> list[float]:
+    """Finite numbers of a text, exactly `count`, separated by spaces or lines; else RaymarchError.
+
+    Example:
+        >>> finites("1 2\\n3", 3, "a.txt")
+        [1.0, 2.0, 3.0]
+    """
+    words = text.split(maxsplit=count + 1) if isinstance(text, str) else text
+    if len(words) != count:
+        came = f"more than {count}" if len(words) > count else str(len(words))
+        raise RaymarchError(f"{where}: has {came} numbers, want {count}; {EXPORT}")
+    return [finite(word, f"{where}, number {i + 1}") for i, word in enumerate(words)]
+
+
+# Strict NumPy files (.npy, .npz): floats and whole numbers only, as many as the header says, never pickles.
+
+MAX_NPY_BYTES = 64 << 20  # bytes; 20,000 poses are 3 MB
+MOST_MEMBERS = 200_000
+LONGEST_HEADER = 10_000
+
+
+def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
+    """Array of a .npy file as float64.
+
+    Raises RaymarchError that names the file for one that is damaged or over 64 MiB, for objects, and for numbers that
+    are not finite.
+
+    Example:
+        >>> np.save("a.npy", np.arange(3))
+        >>> read_npy("a.npy").tolist()
+        [0.0, 1.0, 2.0]
+    """
+    return _array(read_bytes(path, "a NumPy array", MAX_NPY_BYTES), str(path))
+
+
+def read_npz(path: str | os.PathLike[str], wanted: str) -> dict[str, np.ndarray]:
+    """Arrays of an .npz file whose names begin with `wanted`, as float64; others are not looked at.
+
+    Raises RaymarchError as `read_npy` does, and for members that are packed over 64 MiB in all or are not what their
+    sizes say.
+
+    Example:
+        >>> np.savez("a.npz", pose_0=np.eye(2), other=3)
+        >>> read_npz("a.npz", "pose_")["pose_0"].shape
+        (2, 2)
+    """
+    data = read_bytes(path, "a NumPy archive", MAX_NPY_BYTES)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            names = [member.filename for member in members]
+            if len(members) > MOST_MEMBERS or len(set(names)) < len(names):
+                raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {EXPORT}")
+            chosen = [one for one in members if one.filename.startswith(wanted) and one.filename.endswith(".npy")]
+            if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in chosen):
+                # What unpacks without a limit, too.
+                raise RaymarchError(f"{path}: is packed as no NumPy packs it; {EXPORT}")
+            if (size := sum(one.file_size for one in chosen)) > MAX_NPY_BYTES:
+                raise RaymarchError(f"{path}: its arrays declare {size:,} bytes, want {MAX_NPY_BYTES:,}; {EXPORT}")
+            return {
+                one.filename.removesuffix(".npy"): _array(_member(archive, one), f"{path}: {one.filename}")
+                for one in chosen
+            }
+    except RaymarchError:
+        raise
+    except Exception as error:  # zipfile raises anything from struct.error to NotImplementedError for damaged files
+        if isinstance(error, FAULTS_OF_OURS) and not isinstance(error, NotImplementedError):
+            raise RaymarchError(f"{path}: {fault_of_ours(error)}") from error
+        raise RaymarchError(f"{path}: is no whole NumPy archive ({one_line(error)}); {EXPORT}") from error
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    with archive.open(member) as file:
+        return file.read(member.file_size + 1)  # a stream that goes on for longer is cut, and refused by its length
+
+
+def _array(data: bytes, where: str) -> np.ndarray:
+    """The array of bytes, if its header declares just what follows it."""
+    file = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(file)
+        known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in known:
+            raise RaymarchError(f"{where}: is of version {version} of NumPy's files, want 1 or 2; {EXPORT}")
+        read = known[version]
+        shape, by_columns, dtype = read(file, max_header_size=LONGEST_HEADER)
+        if dtype.kind not in "fiu" or dtype.hasobject:
+            raise RaymarchError(f"{where}: holds {str(dtype)[:60]}, want numbers; {EXPORT}")
+        declared, there = math.prod(shape) * dtype.itemsize, len(data) - file.tell()
+        if declared != there or any(n < 0 for n in shape):
+            raise RaymarchError(f"{where}: declares {declared} bytes but holds {there}; {EXPORT}")
+        flat = np.frombuffer(data, dtype, offset=file.tell())
+        array = flat.reshape(shape, order="F" if by_columns else "C").astype(np.float64)
+    except RaymarchError:
+        raise
+    except Exception as error:  # NumPy raises anything from SyntaxError to struct.error for damaged headers
+        if isinstance(error, FAULTS_OF_OURS):
+            raise RaymarchError(f"{where}: {fault_of_ours(error)}") from error
+        raise RaymarchError(f"{where}: is no whole NumPy array ({one_line(error)}); {EXPORT}") from error
+    if not np.isfinite(array).all():
+        at = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise RaymarchError(f"{where}: is {array[tuple(at)]} at {tuple(at)}, want finite numbers; {EXPORT}")
+    return array
+
+
+# Strict XML parser: bounded text without document types, and so without entities of a file's own.
+
+DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
+LETTERS = re.compile(
+    r"utf-?8|utf-16|us-ascii|latin-?1|iso-8859-(1[0-6]?|[2-9])|windows-125[0-8]|cp125[0-8]|shift_jis|cp932|euc-(jp|kr)"
+    r"|gb2312|gbk|gb18030|big5|koi8-[ru]"
+)
+MOST_TAGS = 1_000_000
+DEEPEST = 100  # elements within elements
+
+
+def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
+    """Root element of an XML file of at most 32 MiB.
+
+    Raises RaymarchError that names the file: no UTF-8, a document type (which alone can define entities, and have other
+    files read), more than a million tags, nesting over 100 levels, and syntax errors with their line. All but the last
+    two are found before anything is parsed.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("a.xml").write_text("<document version='1.2.0'><chunk/></document>")
+        >>> read_xml("a.xml").tag
+        'document'
+    """
+    return parse_xml(read_bytes(path, "an XML text"), path)
+
+
+def parse_xml(data: bytes, path: str | os.PathLike[str]) -> ElementTree.Element:
+    """Root element of the XML that a part of a file is; RaymarchError as `read_xml`.
+
+    Example:
+        >>> parse_xml(b"<a><b/></a>", "a.xml").tag
+        'a'
+    """
+    told = DECLARED.match(data[:200])
+    letters = told.group(1).decode().lower() if told else "utf-8"
+    letters = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else letters
+    if not LETTERS.fullmatch(letters):
+        raise RaymarchError(f"{path}: says letters of {letters!r}, which are not known; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig" if letters in ("utf-8", "utf8") else letters)
+    except UnicodeDecodeError as error:
+        raise RaymarchError(f"{path}: byte {error.start} is not {letters.upper()}, want XML; {EXPORT}") from error
+    if "\0" in text:
+        raise RaymarchError(f"{path}: has null characters, want XML; {EXPORT}")
+    return _root(text, path)
+
+
+def _root(text: str, path: str | os.PathLike[str]) -> ElementTree.Element:
+    """Root element of a text; RaymarchError as `read_xml`."""
+    if "<!DOCTYPE" in text.upper() or "<!ENTITY" in text.upper():
+        raise RaymarchError(f"{path}: has a document type or entities, want plain XML; {EXPORT}")
+    if text.count("<") > MOST_TAGS:
+        raise RaymarchError(f"{path}: has {text.count('<'):,} tags, want at most {MOST_TAGS:,}; split it")
+    parser: ElementTree.XMLPullParser = ElementTree.XMLPullParser(("start", "end"))
+    depth, root = 0, None
+    try:
+        for at in range(0, len(text), 1 << 16):
+            parser.feed(text[at : at + (1 << 16)])
+            events: Iterable[Any] = parser.read_events()
+            for kind, element in events:
+                root = element if root is None else root
+                depth += 1 if kind == "start" else -1
+                if depth > DEEPEST:
+                    raise RaymarchError(f"{path}: is nested over {DEEPEST} levels deep; {EXPORT}")
+        parser.close()
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        if isinstance(error, RaymarchError):
+            raise
+        raise RaymarchError(f"{path}: is not XML ({one_line(error)}); {EXPORT}") from error
+    if not isinstance(root, ElementTree.Element):
+        raise RaymarchError(f"{path}: is not XML (no element found); {EXPORT}")
+    return root

@@ -51,8 +51,8 @@ def convert(
         raise RaymarchError(f"{str(target) or repr('')}: image sets are written as HDF5; end the name in .h5 or .hdf5")
     require_writable(target)
     require_ours([target], "image set", reading.detect, overwrite)
+    from raymarch.io.image_sets.hdf5.reading import sources_of
     from raymarch.io.image_sets.hdf5.writing import write_views
-    from raymarch.io.image_sets.hdf5_reading import sources_of
 
     def found() -> Iterator[tuple[str, Views]]:
         names, told = splits_of(source)

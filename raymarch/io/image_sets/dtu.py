@@ -10,14 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict_npy import read_npz
-from raymarch.io.files.strict_text import EXPORT
+from raymarch.io.files.strict import EXPORT, read_npz, require_folder
 from raymarch.io.image_sets.calibration import Calibration, of_matrix, of_projection
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
-from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.reader import Reader, held_out
 from raymarch.views.resize import shrink
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_pose, new_origin, places_of

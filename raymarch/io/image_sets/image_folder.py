@@ -9,9 +9,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from raymarch.errors import RaymarchError, named, one_line
-from raymarch.io.files.strict_text import EXPORT
-from raymarch.io.image_sets.frame_file import frame_file
-from raymarch.io.image_sets.frames import require_few
+from raymarch.io.files.strict import EXPORT
+from raymarch.io.image_sets.frames import frame_file, require_few
 from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 
 log = logging.getLogger("raymarch")

@@ -5,26 +5,164 @@ from __future__ import annotations
 import math
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
-from raymarch.io.image_sets.frames import flag, matrix, number
-from raymarch.io.image_sets.plausible import require_plausible
-from raymarch.io.image_sets.turned import MIRRORED, QUARTERS, turned_upright
+from raymarch.io.image_sets.frames import flag, matrix, number, require_plausible
 from raymarch.io.images.header import MOST_PIXELS, SIDEWAYS
 from raymarch.views.world_origin import moved_pose
+
+# Camera models of COLMAP: which of their parameters are focal lengths, the principal point, the lens's numbers.
+
+
+class CameraModel(NamedTuple):
+    """COLMAP camera model.
+
+    Attributes:
+        name: COLMAP's own.
+        focals: how many focal lengths its parameters begin with, 1 or 2; cx and cy come next.
+        lens: name of our lens.
+        coefficients: for each of the lens's, its place behind cx and cy; None is 0.
+        parameters: how many in all.
+    """
+
+    name: str
+    focals: int
+    lens: str
+    coefficients: tuple[int | None, ...] = ()
+
+    @property
+    def parameters(self) -> int:
+        return self.focals + 2 + sum(place is not None for place in self.coefficients)
+
+
+COLMAP = {  # by the number that stands for it in binary files
+    0: CameraModel("SIMPLE_PINHOLE", 1, "pinhole"),
+    1: CameraModel("PINHOLE", 2, "pinhole"),
+    2: CameraModel("SIMPLE_RADIAL", 1, "simple_radial", (0,)),
+    3: CameraModel("RADIAL", 1, "radial", (0, 1)),
+    4: CameraModel("OPENCV", 2, "opencv", (0, 1, None, 2, 3)),
+    5: CameraModel("OPENCV_FISHEYE", 2, "fisheye", (0, 1, 2, 3)),
+    6: CameraModel("FULL_OPENCV", 2, "full_opencv", (0, 1, 4, 2, 3, 5, 6, 7)),
+    7: CameraModel("FOV", 2, "fov", (0,)),
+    8: CameraModel("SIMPLE_RADIAL_FISHEYE", 1, "fisheye", (0, None, None, None)),
+    9: CameraModel("RADIAL_FISHEYE", 1, "fisheye", (0, 1, None, None)),
+}
+UNREAD_COLMAP_MODELS = {  # what else COLMAP has, for messages
+    10: "THIN_PRISM_FISHEYE",
+    11: "RAD_TAN_THIN_PRISM_FISHEYE",
+    12: "SIMPLE_DIVISION",
+    13: "DIVISION",
+    14: "SIMPLE_FISHEYE",
+    15: "FISHEYE",
+    16: "EUCM",
+    17: "EQUIRECTANGULAR",
+}
+BY_NAME = {model.name: model for model in COLMAP.values()}
+UNDISTORT = "undistort the images, as colmap image_undistorter does"
+FLAT = (
+    "simple_radial",
+    "radial",
+    "opencv",
+    "full_opencv",
+    "radial8",
+    "fov",
+)  # without distortion where all numbers are 0
+
+
+def camera_model(called: object, where: str) -> CameraModel:
+    """COLMAP camera model of a number or a name; else RaymarchError, opened by `where`, that names it.
+
+    Example:
+        >>> camera_model(4, "camera 1").name
+        'OPENCV'
+    """
+    found = COLMAP.get(called) if isinstance(called, int) else BY_NAME.get(str(called))
+    if found is None:
+        name = UNREAD_COLMAP_MODELS.get(called, f"number {called}") if isinstance(called, int) else short(called)
+        raise RaymarchError(f"{where}: camera model {name} is not read, want one of {', '.join(BY_NAME)}; {UNDISTORT}")
+    return found
+
+
+def lens_of(model: CameraModel, parameters: Sequence[float]) -> Lens:
+    """Lens of a model's parameters, in COLMAP's order; a pinhole where nothing is distorted.
+
+    Example:
+        >>> lens_of(BY_NAME["OPENCV"], (9, 9, 4, 3, 0.1, 0.2, 0.3, 0.4)).coefficients
+        (0.1, 0.2, 0.0, 0.3, 0.4)
+    """
+    rest = parameters[model.focals + 2 :]
+    return simplest(model.lens, [0.0 if place is None else rest[place] for place in model.coefficients])
+
+
+def brown(radial: Sequence[float], tangential: Sequence[float]) -> Lens:
+    """Brown's lens by k1, k2, k3, k4, of which the fourth is of r^8, and OpenCV's p1, p2.
+
+    Example:
+        >>> brown((0.1, 0, 0, 0), (0, 0.2)).coefficients
+        (0.1, 0.0, 0.0, 0.0, 0.2)
+    """
+    *three, k4 = radial
+    return simplest("radial8", (*radial, *tangential)) if k4 else simplest("opencv", (*three, *tangential))
+
+
+def simplest(name: str, coefficients: Sequence[float]) -> Lens:
+    """Lens of a name, or the pinhole that it is where nothing is distorted, which is marched faster.
+
+    Example:
+        >>> simplest("radial", (0.0, 0.0)).model
+        'pinhole'
+    """
+    if name in FLAT and not any(coefficients):
+        return Lens()
+    if name == "fov":
+        coefficients = [abs(one) for one in coefficients]  # of which the lens is an even function
+    return Lens(name, tuple(coefficients))
+
+
+# Cameras of images as a sensor took them, turned to the images as EXIF says that they are upright.
+
+QUARTERS = {3: 2, 6: 1, 8: -1}  # EXIF's orientation: quarters of a turn to the right that make the image upright
+MIRRORED = (2, 4, 5, 7)  # orientations whose upright image no camera of the one before shows
+
+
+def turned_upright(camera: Camera, quarters: int) -> Camera:
+    """Camera of an image that is turned to the right by a quarter or two, or by -1 to the left: the same rays.
+
+    Example:
+        >>> camera = turned_upright(Camera(np.eye(4), (9, 8), (3, 2), 8, 6), 1)
+        >>> camera.focal, camera.principal, (camera.width, camera.height)
+        ((8.0, 9.0), (4.0, 3.0), (6, 8))
+    """
+    if quarters == 2:
+        return turned_upright(turned_upright(camera, 1), 1)
+    right, up, back = camera.world_from_camera[:3, :3].T
+    pose = camera.world_from_camera.copy()
+    pose[:3, :3] = np.stack([quarters * up, -quarters * right, back], axis=1)
+    (fx, fy), (cx, cy) = camera.focal, camera.principal
+    principal = (camera.height - cy, cx) if quarters == 1 else (cy, camera.width - cx)
+    return Camera(pose, (fy, fx), principal, camera.height, camera.width, _turned_lens(camera.lens, quarters))
+
+
+def _turned_lens(lens: Lens, quarters: int) -> Lens:
+    """Lens whose tangential part, which is along the vector (p2, p1), is turned; all else is round."""
+    numbers = dict(zip(lens.names, lens.coefficients, strict=True))
+    if "p1" in numbers:
+        numbers["p1"], numbers["p2"] = quarters * numbers["p2"], -quarters * numbers["p1"]
+    return replace(lens, coefficients=tuple(numbers.values()))
+
 
 DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
 PERSPECTIVE = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")
 FISHEYE = "OPENCV_FISHEYE"
 FEWER = {"SIMPLE_RADIAL": ("simple_radial", 1), "RADIAL": ("radial", 2)}  # lenses that have the first k alone
 FOCALS = ("{}_fov", "fl_{}", "camera_angle_{}")  # the first that is there counts
-UNREAD = ("ftheta_p0", "latlong", "equirectangular", "orthographic")  # lenses of instant-ngp's
+UNREAD_LENSES = ("ftheta_p0", "latlong", "equirectangular", "orthographic")  # lenses of instant-ngp's
 OTHER_TERMS = ("k5", "k6", "p3", "p4", "s1", "s2", "s3", "s4", "b1", "b2", "skew")  # of lenses elsewhere
 CROP = "fisheye_crop_radius"  # of nerfstudio's
 AXES = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}  # what camera axes are times ours, other than OpenGL's
@@ -223,7 +361,7 @@ def is_fisheye(settings: Mapping[str, Any], where: str) -> bool:
 
 
 def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
-    for name in UNREAD:
+    for name in UNREAD_LENSES:
         if settings.get(name):
             raise RaymarchError(f"{where}: the lens {name.removesuffix('_p0')} is not read; {UNDISTORT}")
     for name in OTHER_TERMS:

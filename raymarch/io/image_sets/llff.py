@@ -10,17 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.arguments.checks import WORLD
-from raymarch.data.bound_planes import GRID
 from raymarch.errors import RaymarchError
-from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict_npy import read_npy
-from raymarch.io.files.strict_text import EXPORT
+from raymarch.io.files.strict import EXPORT, read_npy, require_folder
 from raymarch.io.image_sets.calibration import Calibration
-from raymarch.io.image_sets.frame_file import CAMERAS_ALONE
-from raymarch.io.image_sets.frames import Frame, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.frames import CAMERAS_ALONE, Frame, views_of_frames
 from raymarch.io.image_sets.image_folder import image_files
-from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.views.focus import GRID
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 

@@ -14,15 +14,12 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.lens import Lens
-from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict_text import EXPORT, finite, finites
-from raymarch.io.files.strict_xml import read_xml
+from raymarch.io.files.strict import EXPORT, finite, finites, read_xml, require_folder
 from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming
-from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import ImageIndex
-from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.intrinsics import brown
+from raymarch.io.image_sets.reader import Reader, held_out
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 

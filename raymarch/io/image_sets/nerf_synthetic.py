@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.limits import require_folder
-from raymarch.io.image_sets.frame_lists import (
+from raymarch.io.files.strict import require_folder
+from raymarch.io.image_sets.frames import views_of_frames
+from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.transforms import (
     frame_of_keys,
     lists_frames,
     places_of_frames,
     read_frames,
     say_what_is_not_read,
 )
-from raymarch.io.image_sets.frames import views_of_frames
-from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import new_origin
 

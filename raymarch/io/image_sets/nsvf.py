@@ -9,16 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.errors import RaymarchError, named
-from raymarch.geometry.pose import require_box
-from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict_text import EXPORT, finites, read_text
+from raymarch.geometry.boxes import require_box
+from raymarch.io.files.folders import visible_files
+from raymarch.io.files.strict import EXPORT, finites, read_text, require_folder
 from raymarch.io.image_sets.calibration import OPENCV, Calibration, of_matrix
-from raymarch.io.image_sets.frame_file import frame_file
-from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.frames import Frame, frame_file, require_few, views_of_frames
 from raymarch.io.image_sets.image_folder import image_files, inside
-from raymarch.io.image_sets.reader import Reader
-from raymarch.io.image_sets.visible_files import visible_files
+from raymarch.io.image_sets.reader import Reader, held_out
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_pose, new_origin, places_of
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple, NoReturn
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.limits import require_file
+from raymarch.io.files.strict import require_file
 
 KINDS = {
     **{name: code for code, names in {"i1": "char int8", "u1": "uchar uint8"}.items() for name in names.split()},

@@ -11,14 +11,12 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.camera import Camera
-from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict_text import EXPORT, finite, read_text
+from raymarch.io.files.strict import EXPORT, finite, read_text, require_folder
 from raymarch.io.image_sets.calibration import Calibration, naming
-from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import ImageIndex
-from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.intrinsics import brown
+from raymarch.io.image_sets.reader import Reader, held_out
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 

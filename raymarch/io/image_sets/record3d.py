@@ -9,15 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.errors import RaymarchError, short
-from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict import read_json
-from raymarch.io.files.strict_text import EXPORT
+from raymarch.io.files.strict import EXPORT, read_json, require_folder
 from raymarch.io.image_sets.calibration import Calibration, of_matrix
-from raymarch.io.image_sets.frame_file import CAMERAS_ALONE
-from raymarch.io.image_sets.frames import Frame, number, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.frames import CAMERAS_ALONE, Frame, number, require_few, views_of_frames
 from raymarch.io.image_sets.image_folder import image_files
-from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.reader import Reader, held_out
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 

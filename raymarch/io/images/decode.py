@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.cores import workers
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, one_line
-from raymarch.io.files.limits import require_file_budget
+from raymarch.io.files.strict import require_file_budget
 from raymarch.io.images.header import (
     DEEP,
     GREY,
@@ -26,6 +25,7 @@ from raymarch.io.images.header import (
     unmapped,
 )
 from raymarch.io.images.profile import in_srgb
+from raymarch.system.resources import workers
 from raymarch.views.image_arrays import Images
 from raymarch.views.resize import SHRINKING, shrink, shrink_mask
 

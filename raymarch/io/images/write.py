@@ -16,22 +16,21 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from raymarch.arguments import arrays, checks
-from raymarch.arguments.arrays import Numbers
+from raymarch.arguments import checks
+from raymarch.arguments.checks import Numbers
 from raymarch.arguments.declared import checked
-from raymarch.data.masked_picture import without
 from raymarch.errors import RaymarchError, one_line, short
 from raymarch.io.files.atomic import replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
 from raymarch.io.images.header import SUFFIXES
-from raymarch.views.display_values import eight_bit
+from raymarch.views.display_values import eight_bit, without
 
 MARK = "Software", "raymarch"
 SEVERAL = "raymarch, one of several: "  # "Source" of pictures of a folder that belong together; then what tells a name
 LONGEST_NAME = 200  # bytes of a picture's name without its endings
 VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows
 
-PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or uint8", arrays.numeric)
+PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or uint8", checks.numeric)
 
 
 @checked(path=checks.path, overwrite=checks.flag, limit=checks.number(0, above=True))

@@ -10,20 +10,42 @@ from contextlib import suppress
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
 
-from raymarch.arguments.arrays import Numbers, numeric
-from raymarch.arguments.checks import Check, Wrong, flag, number, path
+from raymarch.arguments.checks import Check, Numbers, Wrong, flag, number, numeric, path
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused, replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
 from raymarch.io.files.temporary import temporary_in
-from raymarch.io.videos.av_library import INSTALL, import_av
 from raymarch.views.display_values import eight_bit
+
+# PyAV, which reads and writes videos: the extra `video`.
+
+INSTALL = 'pip install "raymarch[video]"'
+
+
+def import_av(what: str = "videos") -> ModuleType:
+    """PyAV; a RaymarchError that names the extra where it is missing, for `what` in the plural."""
+    try:
+        import av
+    except ImportError as error:
+        raise RaymarchError(f"{what} need PyAV, which is not installed ({error}); {INSTALL}") from error
+    return av
+
+
+def has_av() -> bool:
+    """Whether PyAV is installed."""
+    try:
+        import_av()
+    except RaymarchError:
+        return False
+    return True
+
 
 MARK = b"made by raymarch"
 HEAD = 1 << 20  # bytes from either end in which a file says who made it

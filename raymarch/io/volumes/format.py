@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -28,17 +28,66 @@ from raymarch.arguments.extensions import (
 )
 from raymarch.arguments.guess import did_you_mean
 from raymarch.errors import RaymarchError
-from raymarch.io.files.atomic import replacing, require_writable
-from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
-from raymarch.io.files.limits import require_file
+from raymarch.io.files.atomic import replacing, replacing_folder, require_new_folder, require_writable
 from raymarch.io.files.ours import require_ours
+from raymarch.io.files.strict import require_file
 from raymarch.io.volumes.foreign import told_bare_dicom, told_foreign
-from raymarch.io.volumes.part import part_of, require_one_place
-from raymarch.io.volumes.scalar_summary import ScalarSummary, bytes_of
-from raymarch.io.volumes.summary import VolumeSummary
+from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary, bytes_of
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import ALL, Selection
 from raymarch.volumes.volume import AnyVolume, Volume
+
+# Part of a volume that is in memory, where its format reads files as a whole.
+
+
+def part_of(volume: AnyVolume, selection: Selection, path: Path) -> AnyVolume:
+    """Crop and stride of a volume, of bricks in dense arrays.
+
+    RaymarchError for a channel, time or level, for nested boxes and NDC, and where there is no memory for the arrays.
+    """
+    require_one_place(selection, path)
+    if selection.is_all:
+        return volume
+    if isinstance(volume, ScalarVolume):
+        return volume.part(selection)
+    require_one_grid(volume, path)
+    index = [np.arange(n)[one] for n, one in zip(volume.shape, selection.slices(volume.shape), strict=True)]
+    place = volume.world_from_index @ selection.index_from_part(volume.shape)
+    return replace(volume, samples=volume.samples.part(index, volume.activation.empty), world_from_index=place)
+
+
+def require_one_place(selection: Selection, path: Path) -> None:
+    """RaymarchError where a selection chooses another channel, time or level than the first, of which there is one."""
+    for name in ("channel", "time", "level"):
+        if getattr(selection, name):
+            raise RaymarchError(f"{path}: {name} is {getattr(selection, name)}, but there is only one; leave it out")
+
+
+def require_one_grid(volume: AnyVolume, path: Path) -> None:
+    """RaymarchError for a volume of nested boxes or in NDC, which are no grid of one spacing in the world."""
+    if volume.boxes > 1 or volume.ndc_from_world is not None:
+        kind, more = f"of {volume.boxes} nested boxes", ", or take the innermost, volume.nested(0)"
+        if volume.ndc_from_world is not None:
+            kind, more = "in NDC", ""
+        raise RaymarchError(f"{path}: the volume is {kind}, want one grid in the world; leave it whole, as .h5{more}")
+
+
+def spaced(
+    volume: AnyVolume, spacing: float | Sequence[float] | None, selection: Selection, path: Path
+) -> AnyVolume:  # fmt: skip
+    """Volume with another spacing of its file's samples, of which a stride leaves out some; its origin stays."""
+    if spacing is None:
+        return volume
+    require_one_grid(volume, path)
+    steps = np.broadcast_to(np.asarray(spacing, float), 3) * np.asarray(selection.stride)
+    affine = volume.world_from_index.copy()
+    edges = np.linalg.norm(affine[:3, :3], axis=0)
+    if selection.crop is not None:
+        first = [start for start, _ in selection.crop] / np.asarray(selection.stride)
+        affine[:3, 3] += affine[:3, :3] @ (first * (steps / edges - 1))
+    affine[:3, :3] *= steps / edges
+    return replace(volume, world_from_index=affine)
+
 
 SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
 
@@ -250,7 +299,7 @@ def known(formats: Sequence[Format]) -> str:
     """Known formats and their suffixes, for a message.
 
     Example:
-        >>> from raymarch.io.volumes.formats import FORMATS
+        >>> from raymarch.io.volumes.volume_file import FORMATS
         >>> known(FORMATS)  # doctest: +ELLIPSIS
         'HDF5 (.h5, .hdf5), NRRD (.nrrd, .nhdr)...'
     """

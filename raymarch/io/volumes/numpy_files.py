@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError, named, one_line
-from raymarch.io.files.limits import require_file_budget
-from raymarch.io.volumes.axes import chosen
-from raymarch.io.volumes.scalar_format import plain_values, scalar_format
-from raymarch.io.volumes.source import Slices, Source, text_of
-from raymarch.io.volumes.stored_values import CURE, MOST_RATIO, Index, require_size
+from raymarch.io.files.strict import require_file_budget
+from raymarch.io.volumes.scalar_format import chosen, plain_values, scalar_format
+from raymarch.io.volumes.source import CURE, MOST_RATIO, Index, Slices, Source, require_size, text_of
 from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
 

@@ -18,11 +18,10 @@ import numpy as np
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.folders import NUMBER, natural
 from raymarch.io.images.header import DEEP, MOST_PIXELS, has_alpha, open_image, unmapped
-from raymarch.io.volumes.part import require_one_place
+from raymarch.io.volumes.format import require_one_place
 from raymarch.io.volumes.scalar_format import scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source, read_by
-from raymarch.io.volumes.tiff_pages import pages_of
-from raymarch.io.volumes.tiff_place import placed_by
+from raymarch.io.volumes.tiff import pages_of, placed_by
 from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import array
-from raymarch.arguments.checks import Check, flag, optional, whole
+from raymarch.arguments.checks import Check, array, flag, number, optional, whole
 from raymarch.arguments.declared import checked, held, hold
+from raymarch.geometry.boxes import corners_of
 from raymarch.html.card import ShownRecord
+from raymarch.io.volumes.source import Source, text_of
 from raymarch.volumes.activation import ACTIVATION, Activation
+from raymarch.volumes.placement import WORLD_AXES, sides_of
 from raymarch.volumes.samples import BOXES, MAPPING, MAX_DEGREE
+from raymarch.volumes.scalar_volume import AFFINE, SCALAR_VOLUME, WORD, ScalarVolume
 from raymarch.volumes.volume import VOLUME, Volume
 
 
@@ -80,3 +85,96 @@ class VolumeSummary(ShownRecord):
         """Summary as plain numbers, texts and lists, for printing."""
         plain = {**asdict(self), "box": self.box.tolist(), "provenance": dict(self.provenance)}
         return {**plain, "shape": list(self.shape)}
+
+
+# Summary of a scalar volume's file: what its header says, without the values.
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarSummary(ShownRecord):
+    """Summary of a scalar volume's file, without its values; `describe` gives it in place of a `VolumeSummary`.
+
+    Attributes:
+        shape: count of samples (x, y, z).
+        dtype: of the values as stored, such as "int16".
+        world_from_index: (4, 4) affine.
+        slope, intercept, unit, length_unit, world, name, provenance: as of `ScalarVolume`.
+        bytes_on_disk, bytes_in_memory: size of the file and of its values once loaded.
+
+    Raises RaymarchError for what is of another type or out of range.
+
+    Example:
+        >>> ScalarSummary.of(ScalarVolume(np.ones((2, 3, 4), np.int16), world="LPS"), 1024).sides
+        'LPS'
+    """
+
+    shape: tuple[int, int, int] = held(SHAPE, None)
+    dtype: str = held(WORD, "float32")
+    world_from_index: np.ndarray = held(AFFINE, None)
+    slope: float = held(number(), 1.0)
+    intercept: float = held(number(), 0.0)
+    unit: str = held(WORD, "")
+    length_unit: str = held(WORD, "")
+    world: str = held(WORLD_AXES, "")
+    name: str = held(WORD, "")
+    bytes_on_disk: int = held(BYTES, 0)
+    bytes_in_memory: int = held(BYTES, 0)
+    provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
+
+    def __post_init__(self) -> None:
+        hold(self)
+
+    @classmethod
+    @checked(volume=SCALAR_VOLUME, bytes_on_disk=BYTES)
+    def of(cls, volume: ScalarVolume, bytes_on_disk: int) -> ScalarSummary:
+        """Summary of a volume that is loaded, from a file of so many bytes."""
+        return cls(
+            volume.shape, str(volume.values.dtype), volume.world_from_index, volume.slope, volume.intercept,
+            volume.unit, volume.length_unit, volume.world, volume.name, bytes_on_disk, volume.nbytes,
+            dict(volume.provenance),
+        )  # fmt: skip
+
+    @classmethod
+    def of_source(cls, source: Source, path: Path) -> ScalarSummary:
+        """Summary of a file whose values are not read."""
+        size = math.prod(source.shape) * source.dtype.itemsize
+        return cls(
+            source.shape, str(source.dtype.newbyteorder("=")), source.world_from_index, source.slope,
+            source.intercept, text_of(source.unit), text_of(source.length_unit), source.world, text_of(source.name),
+            bytes_of(path), size, dict(source.provenance),
+        )  # fmt: skip
+
+    @property
+    def spacing(self) -> list[float]:
+        """Distance from sample to sample along each axis of the array [world unit]."""
+        return np.linalg.norm(self.world_from_index[:3, :3], axis=0).tolist()
+
+    @property
+    def box(self) -> np.ndarray:
+        """Lower and upper corner (2, 3) of the smallest upright box that holds the volume [world unit]."""
+        corners = corners_of(self.world_from_index, self.shape)
+        return np.stack([corners.min(0), corners.max(0)])
+
+    @property
+    def sides(self) -> str:
+        """Sides of the body that the array's axes point to; "" where the world is unknown."""
+        return sides_of(self.world_from_index, self.world)
+
+    def record(self) -> dict:
+        """Summary as plain numbers, texts and lists, for printing."""
+        affine = self.world_from_index
+        return {
+            "kind": "scalar volume", "name": self.name, "shape": list(self.shape), "dtype": self.dtype,
+            "slope": self.slope, "intercept": self.intercept, "unit": self.unit, "spacing": self.spacing,
+            "origin": affine[:3, 3].tolist(), "directions": (affine[:3, :3] / self.spacing).T.tolist(),
+            "length_unit": self.length_unit, "box": self.box.tolist(), "world": self.world, "sides": self.sides,
+            "bytes_on_disk": self.bytes_on_disk, "bytes_in_memory": self.bytes_in_memory,
+            "provenance": dict(self.provenance),
+        }  # fmt: skip
+
+
+def bytes_of(path: Path) -> int:
+    """Size of a file, or of all files in a folder [byte]."""
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

@@ -8,25 +8,345 @@ from __future__ import annotations
 import logging
 import math
 import re
+import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.limits import require_file_budget
-from raymarch.io.volumes.part import require_one_place
+from raymarch.io.files.strict import parse_xml, require_file_budget
+from raymarch.io.volumes.format import require_one_place
 from raymarch.io.volumes.scalar_format import require_upright, scalar_format, single_values, wanted
-from raymarch.io.volumes.source import Slices, Source, read_by
-from raymarch.io.volumes.stored_values import CURE
-from raymarch.io.volumes.tiff_pages import Page, pages_of
-from raymarch.io.volumes.tiff_place import placed_by
+from raymarch.io.volumes.source import CURE, Slices, Source, in_one_unit, read_by, short_unit, times
 from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
+
+# Pages of a TIFF, walked from header to last: what each is by its tags, and a file that ends before one of them, or
+# before what its tags lead to.
+
+MOST_PAGES, MOST_TAGS = 1 << 20, 4096
+BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+KINDS = {1: "B", 3: "H", 4: "I", 16: "Q"}  # of tags that are whole numbers
+TAGS = {254: "subfile", 256: "width", 257: "length", 258: "bits", 277: "samples", 339: "number"}
+ASIDE = 1 | 4  # bits of the subfile's kind: a reduced copy of another page, a mask of one
+
+
+class Page(NamedTuple):
+    """What a page is by its tags, each the first number of one: 0 for a tag that is not there."""
+
+    subfile: int = 0
+    width: int = 0
+    length: int = 0
+    bits: int = 1
+    samples: int = 1
+    number: int = 1  # the sample format: unsigned, signed, float
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it says that it is a reduced picture or a mask of another."""
+        return bool(self.subfile & ASIDE)
+
+    @property
+    def kind(self) -> tuple[int, ...]:
+        """What is alike in all slices of a stack."""
+        return self[1:]
+
+    @property
+    def words(self) -> str:
+        """Its size for a message."""
+        colours = f" of {self.samples} colours" if self.samples > 1 else ""
+        return f"{self.width} x {self.length}{colours}, {self.bits} bits"
+
+
+def pages_of(path: Path) -> list[Page]:
+    """Pages of a TIFF in their order; RaymarchError where they or their tags lead beyond its end, or in a circle."""
+    size = path.stat().st_size
+    seen: dict[int, Page] = {}
+    with path.open("rb") as file:
+        head = file.read(16)
+        order = "<" if head[:2] == b"II" else ">"
+        big = struct.unpack_from(f"{order}H", head, 2)[0] == 43 if len(head) == 16 else False
+        # Of a page: how many tags, one tag (number, type, count, value or where it is), where the next page is.
+        counts, tags, nexts, inline = ("Q", "HHQQ", "Q", 8) if big else ("H", "HHII", "I", 4)
+        wide, entry, far = (struct.calcsize(order + one) for one in (counts, tags, nexts))
+        at = struct.unpack_from(order + nexts, head, 8 if big else 4)[0] if len(head) == 16 else size
+        while at:
+            if at in seen or len(seen) >= MOST_PAGES:
+                raise RaymarchError(f"{path}: has pages that lead round in a circle; {CURE}")
+            file.seek(at)
+            said = file.read(wide)
+            count = struct.unpack(order + counts, said)[0] if len(said) == wide else 0
+            body = file.read(entry * min(count, MOST_TAGS) + far)
+            if not 1 <= count <= MOST_TAGS or len(body) < entry * count + far:
+                raise RaymarchError(f"{path}: ends before its page {len(seen) + 1}, want a whole TIFF; {CURE}")
+            told: dict[str, int] = {}
+            for i in range(count):
+                tag, kind, number, where = struct.unpack_from(order + tags, body, i * entry)
+                length = BYTES.get(kind, 0) * number
+                if length > inline and where + length > size:
+                    raise RaymarchError(f"{path}: ends before the tags of its page {len(seen) + 1}; {CURE}")
+                if tag in TAGS and kind in KINDS and number:
+                    value = body[(i + 1) * entry - inline : (i + 1) * entry]
+                    if length > inline:
+                        file.seek(where)
+                        value = file.read(BYTES[kind])
+                    told[TAGS[tag]] = int(struct.unpack_from(order + KINDS[kind], value)[0])
+            seen[at] = Page(**told)
+            at = struct.unpack_from(order + nexts, body, entry * count)[0]
+    return list(seen.values())
+
+
+# What a TIFF says of its stack beside the numbers: spacing, origin and units by OME's XML, ImageJ's notes, the
+# metadata of a microscope's program or the resolution of a page; and what of that is not read.
+
+INCHES = {2: 25.4, 3: 10.0}  # mm of a unit of resolution: an inch, a centimetre
+OF_RESOLUTION = {2: "inch", 3: "cm"}
+PLAIN = ("", "pixel", "pixels", "reference frame", "voxel", "null")
+SCREEN = 72  # pixels an inch that ImageJ takes for none said
+LINE, NONE = 0, (20, 21)  # functions of ImageJ's calibration: a straight line; none
+GREYS = ("gray value", "grey value", "")  # units of values that are none
+DISAGREE = 0.01  # of a spacing
+MICROSCOPES = {
+    "andor": "Andor", "avs": "Argos", "bif": "Ventana", "bit": "BIT", "eer": "EER", "fei": "FEI",
+    "fluoview": "FluoView",
+    "indica": "Indica", "jpx": "JPX", "mdgel": "MD Gel", "mediacy": "Media Cybernetics", "metaseries": "MetaSeries",
+    "ndpi": "Hamamatsu NDPI", "ndtiff": "NDTiff", "nih": "NIH Image", "nuvu": "Nuvu", "philips": "Philips",
+    "pilatus": "Pilatus", "qpi": "PerkinElmer QPI", "scn": "Leica SCN", "sem": "Zeiss SEM", "sis": "Olympus SIS",
+    "streak": "Hamamatsu", "svs": "Aperio SVS", "tvips": "TVIPS", "vista": "ISS Vista", "astrotiff": "AstroTIFF",
+}  # fmt: skip
+ORIENTATIONS = range(2, 9)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where a stack lies and what its numbers are.
+
+    Attributes:
+        affine: (4, 4), from column, row and page to the world.
+        length_unit: of the world, "" where nobody says.
+        remarks: what was assumed, and what is said and not read.
+        slope, intercept, unit: of the values.
+    """
+
+    affine: np.ndarray
+    length_unit: str = ""
+    remarks: tuple[str, ...] = ()
+    slope: float = 1.0
+    intercept: float = 0.0
+    unit: str = ""
+
+
+def placed_by(file: Any, stack: Any, fixed: Mapping[str, int] | None = None, image: int = 0) -> Placed:
+    """Place and units of a stack in a tifffile.TiffFile.
+
+    Args:
+        stack: its pages, shape and axes.
+        fixed: places along the axes that are not of space, by their letters.
+        image: number of its image among OME's.
+    """
+    found = None
+    if file.is_ome and file.ome_metadata:
+        found = _by_ome(file.ome_metadata, fixed or {}, image)
+    elif file.is_imagej and file.imagej_metadata is not None:
+        found = _by_imagej(file.imagej_metadata, stack)
+    found = found or _by_program(file, stack) or _by_page(stack)
+    return replace(found, remarks=(*found.remarks, *_unread(file, stack)))
+
+
+def _by_ome(text: str, fixed: Mapping[str, int], number: int) -> Placed | None:
+    """By an image's physical sizes and the positions of its planes, those of the channel and time that are chosen."""
+    root = parse_xml(text.encode(), "OME-XML")
+    images = [node for node in root.iter() if node.tag.rpartition("}")[2] == "Pixels"]
+    if not images:
+        return None
+    pixels = images[number if number < len(images) else 0]
+    sizes = [_positive(pixels.get(f"PhysicalSize{axis}")) for axis in "XYZ"]
+    factors, unit, remarks = in_one_unit([pixels.get(f"PhysicalSize{axis}Unit", "µm") for axis in "XYZ"])
+    planes = [node for node in pixels if node.tag.rpartition("}")[2] == "Plane"]
+    own = [one for one in planes if all(_natural(one.get(f"The{axis}")) == fixed.get(axis, 0) for axis in "CT")]
+    own = sorted(own or planes, key=lambda one: _natural(one.get("TheZ")))
+    start = [_position(own[0], axis, unit) if own else 0.0 for axis in "XYZ"]
+    heights = [_position(one, "Z", unit) for one in own if one.get("PositionZ") is not None]
+    step = (heights[-1] - heights[0]) / (len(heights) - 1) if len(heights) == len(own) > 1 else 0.0
+    if step < 0:
+        remarks += ("has planes whose PositionZ falls, which is not applied; z rises with the pages",)
+    if step and sizes[2] is None:
+        sizes[2] = abs(step) / factors[2]
+        remarks += (f"says no PhysicalSizeZ; its planes are {abs(step):.6g} apart by PositionZ, which is taken",)
+    elif step and sizes[2] is not None and abs(abs(step) - sizes[2] * factors[2]) > DISAGREE * abs(step):
+        said = f"{sizes[2] * factors[2]:.6g} by PhysicalSizeZ, which is taken, and {abs(step):.6g} by PositionZ"
+        remarks += (f"has planes {said}",)
+    missing = [axis.lower() for axis, size in zip("XYZ", sizes, strict=True) if size is None]
+    if missing:
+        remarks += (f"says no spacing along {', '.join(missing)}; 1 is assumed",)
+    steps = [1.0 if size is None else size * factor for size, factor in zip(sizes, factors, strict=True)]
+    return Placed(_affine(steps, start), _unit(unit), remarks)
+
+
+def _positive(text: object) -> float | None:
+    """A length that is one, else None."""
+    number = _float(text)
+    return number if number > 0 else None
+
+
+def _float(text: object) -> float:
+    """A finite number, NaN for what is none."""
+    try:
+        number = float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def _natural(text: object) -> int:
+    number = _float(text)
+    return int(number) if number >= 0 else 0
+
+
+def _position(plane: Any, axis: str, unit: str) -> float:
+    """Position of a plane along an axis, in the stack's unit; by the standard's default in a frame of no known unit."""
+    number = _float(plane.get(f"Position{axis}", 0))
+    return 0.0 if math.isnan(number) else number * times(plane.get(f"Position{axis}Unit", ""), unit)
+
+
+def _by_imagej(notes: Mapping[str, Any], stack: Any) -> Placed:
+    """By ImageJ's notes of depth, units and calibration, and the resolution of a page."""
+    page = stack.pages[0]
+    x, y = _resolution(page)
+    kind = _natural(page.tags["ResolutionUnit"].value) if "ResolutionUnit" in page.tags else 1
+    if kind == 2 and math.isclose(x * SCREEN, 1.0):
+        x, y, kind = 1.0, 1.0, 1  # as ImageJ does
+    steps = [x, y, abs(_float(str(notes.get("spacing")).replace(",", ".")))]
+    missing = [axis for axis, step in zip("xyz", steps, strict=True) if not step > 0]
+    steps = [step if step > 0 else 1.0 for step in steps]
+    remarks: tuple[str, ...] = (f"says no spacing along {', '.join(missing)}; 1 is assumed",) if missing else ()
+    unit = _unit(str(notes.get("unit", OF_RESOLUTION.get(kind, ""))))
+    units = [unit, *(_unit(str(notes[f"{axis}unit"])) if f"{axis}unit" in notes else unit for axis in "yz")]
+    factors, unit, doubts = in_one_unit(units)
+    steps = [step * factor for step, factor in zip(steps, factors, strict=True)]
+    origin = [_float(notes.get(f"{axis}origin", 0)) for axis in "xyz"]
+    start = [-o * step if math.isfinite(o) else 0.0 for o, step in zip(origin, steps, strict=True)]
+    slope, intercept, named, more = _calibration(notes, str(stack.dtype))
+    return Placed(_affine(steps, start), unit, remarks + doubts + more, slope, intercept, named)
+
+
+def _calibration(notes: Mapping[str, Any], dtype: str) -> tuple[float, float, str, tuple[str, ...]]:
+    """Slope, intercept and unit of the values by ImageJ's calibration, and a remark on one that is no straight line."""
+    function = _float(notes.get("cf", NONE[0]))
+    unit = str(notes.get("vunit", ""))
+    unit = "" if unit.strip().lower() in GREYS else unit
+    if function in NONE or math.isnan(function):
+        return 1.0, 0.0, unit, ()
+    intercept, slope = _float(notes.get("c0")), _float(notes.get("c1"))
+    if function != LINE or math.isnan(intercept) or math.isnan(slope) or slope == 0:
+        said = f"calibrates its values by ImageJ's function {function:g}, which is not applied; they are as stored"
+        return 1.0, 0.0, "", (said,)
+    if "float" in dtype:
+        return 1.0, 0.0, unit, ("has a calibration of floats, which ImageJ does not apply; values are as stored",)
+    return slope, intercept, unit, ()
+
+
+def _by_program(file: Any, stack: Any) -> Placed | None:
+    """By the metadata of the program that wrote it: Zeiss' LSM, MetaMorph's STK, MicroManager, ScanImage, GeoTIFF."""
+    if file.is_lsm:
+        told = _mapping(file.lsm_metadata)
+        return _of_steps([_float(told.get(f"VoxelSize{axis}")) * 1e6 for axis in "XYZ"], "um")
+    if file.is_stk:
+        told = _mapping(file.stk_metadata)
+        depth = np.atleast_1d(np.asarray(told.get("ZDistance", []), float))
+        z = float(depth[0]) if depth.size else math.nan
+        x, y = (_float(told.get(f"{axis}Calibration")) for axis in "XY")
+        return _of_steps([x, y, z], _unit(str(told.get("CalibrationUnits", ""))))
+    if file.is_micromanager:
+        told = _mapping(_mapping(file.micromanager_metadata).get("Summary"))
+        tag = stack.pages[0].tags.get("MicroManagerMetadata")
+        own = _mapping(tag.value if tag is not None else None)
+        x = _positive(own.get("PixelSizeUm")) or _float(told.get("PixelSize_um"))
+        return _of_steps([x, x, abs(_float(told.get("z-step_um")))], "um")
+    if file.is_scanimage:
+        found, told = _by_page(stack), _mapping(_mapping(file.scanimage_metadata).get("FrameData"))
+        z = abs(_float(told.get("SI.hStackManager.stackZStepSize")))
+        if z > 0 and found.length_unit == "mm":
+            x, y = found.affine[0, 0], found.affine[1, 1]
+            return Placed(_affine([x, y, z / 1000], [0, 0, 0]), "mm")
+    if file.is_geotiff:
+        scale = np.atleast_1d(np.asarray(_mapping(file.geotiff_metadata).get("ModelPixelScale", []), float))
+        if scale.size == 3 and (scale[:2] > 0).all():
+            x, y, z = scale.tolist()
+            found = _of_steps([x, y, z or math.nan], "")
+            return replace(found, remarks=(*found.remarks, "has a place on a map (GeoTIFF), of which the pixels' size"
+                                           " alone is read"))  # fmt: skip
+    return None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _of_steps(steps: Sequence[float], unit: str) -> Placed:
+    """Place of a stack whose steps are as a program says, 1 where it does not."""
+    missing = [axis for axis, step in zip("xyz", steps, strict=True) if not step > 0]
+    remarks = (f"says no spacing along {', '.join(missing)}; 1 is assumed",) if missing else ()
+    return Placed(_affine([step if step > 0 else 1.0 for step in steps], [0, 0, 0]), unit, remarks)
+
+
+def _by_page(stack: Any) -> Placed:
+    """By the resolution of a page, in mm where it has a unit; its depth nobody says."""
+    page = stack.pages[0]
+    x, y = _resolution(page)
+    tag = page.tags.get("ResolutionUnit")
+    unit = 1 if tag is None else _natural(tag.value)
+    if unit not in INCHES or not (x > 0 and y > 0):
+        return Placed(np.eye(4), "", ("says no spacing; 1 is assumed",))
+    mm = INCHES[unit]
+    said = ("says no spacing along z; that along x is assumed",)
+    return Placed(_affine([x * mm, y * mm, x * mm], [0, 0, 0]), "mm", said)
+
+
+def _unread(file: Any, stack: Any) -> tuple[str, ...]:
+    """Remarks on what a page and its file say of values and places that is not read."""
+    page, told = stack.pages[0], []
+    if page.photometric == 0:
+        told.append("says that 0 is white (MinIsWhite), which is not applied; values are as stored")
+    elif page.photometric == 3 and not file.is_imagej:
+        told.append("has a colour map, which is not applied; values are its indices, as stored")
+    turn = page.tags.get("Orientation")
+    if turn is not None and _natural(turn.value) in ORIENTATIONS:
+        told.append(f"says orientation {_natural(turn.value)}, which is not applied; rows and columns are as stored")
+    nodata = page.tags.get("GDAL_NODATA")
+    if nodata is not None:
+        told.append(f"says that {str(nodata.value)[:20].strip()} stands for no data; such values are kept as stored")
+    others = sorted(MICROSCOPES[flag] for flag in set(file.flags) & set(MICROSCOPES))
+    if others and not (file.is_ome or file.is_imagej):
+        told.append(f"has metadata of {', '.join(others)}, of which nothing is read; rm.load takes spacing=")
+    return tuple(told)
+
+
+def _resolution(page: Any) -> tuple[float, float]:
+    """Size of a pixel along x and y, in units of the file; NaN where it says none."""
+    found = []
+    for name in ("XResolution", "YResolution"):
+        tag = page.tags.get(name)
+        value = tag.value if tag is not None else (0, 1)
+        count, per = value if isinstance(value, tuple) and len(value) == 2 else (_float(value), 1)
+        found.append(per / count if count > 0 and per > 0 else math.nan)
+    return found[0], found[1]
+
+
+def _affine(steps: Sequence[float], start: Sequence[float]) -> np.ndarray:
+    affine = np.diag([*steps, 1.0])
+    affine[:3, 3] = start
+    return affine
+
+
+def _unit(unit: str) -> str:
+    return "" if unit.strip().lower() in PLAIN else short_unit(unit)
+
 
 log = logging.getLogger("raymarch")
 MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")

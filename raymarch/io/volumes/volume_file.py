@@ -5,30 +5,48 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from raymarch.arguments import checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
-from raymarch.arguments.extensions import recognises
+from raymarch.arguments.extensions import listed, recognises
 from raymarch.errors import RaymarchError
-from raymarch.io.files.limits import require_file
+from raymarch.io.files.ours import require_other
+from raymarch.io.files.strict import require_file
 from raymarch.io.volumes import format as formatting
-from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
-from raymarch.io.volumes.formats import FORMAT, FORMATS, KEEP_FITS
-from raymarch.io.volumes.part import spaced
+from raymarch.io.volumes import vtk
+from raymarch.io.volumes.dicom.dicom import DICOM
+from raymarch.io.volumes.format import Format, format_of, read_volume, spaced, summary_of, write_volume
+from raymarch.io.volumes.hdf5.scalar import is_scalar
+from raymarch.io.volumes.hdf5.volume import HDF5
+from raymarch.io.volumes.metaimage import METAIMAGE
+from raymarch.io.volumes.mrc import MRC
+from raymarch.io.volumes.nifti import NIFTI
+from raymarch.io.volumes.nrrd import NRRD
+from raymarch.io.volumes.numpy_files import NPY, NPZ
+from raymarch.io.volumes.picture_slices import SLICES
 from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
 from raymarch.io.volumes.scalar_format import scalar_of
-from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.source import spacing_given
-from raymarch.io.volumes.summary import VolumeSummary
-from raymarch.io.volumes.xdmf import XDMF, require_regular, values_of_new, write_beside
+from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary
+from raymarch.io.volumes.tiff import TIFF
+from raymarch.io.volumes.vtk import VTI, XDMF, require_regular, values_of_new, write_beside
+from raymarch.io.volumes.zarr import OME_ZARR
 from raymarch.volumes.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
 from raymarch.volumes.samples import SPACING
 from raymarch.volumes.scalar_volume import ANY_VOLUME
 from raymarch.volumes.selection import CROP, NAN, PLACE, STRIDE, Selection
 from raymarch.volumes.volume import AnyVolume
+
+# Formats of volume files that raymarch knows: a new one is a module beside this one, and a line here.
+
+FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, DICOM, SLICES, XDMF]
+KEEP_FITS = [HDF5]  # a fitted volume as it is: the others get its sigma alone
+
+FORMAT = optional(listed(Format, FORMATS, "rm.Format"))
 
 
 @checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
@@ -178,3 +196,35 @@ def bytes_of_file(samples: int, degree: int) -> int:
 def _among(format: Format | str | None) -> Sequence[Format]:
     """The formats that may be meant; the rule of `format` has made a record of a name."""
     return FORMATS if format is None else [format]  # type: ignore[list-item]
+
+
+# Conversion of a volume file to another format.
+
+
+def convert_volume(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False, **how: Any
+) -> AnyVolume:
+    """Volume of a file, or what `how` asks for of it, written to another; the volume.
+
+    Args:
+        source: file or folder of any volume format.
+        target: whose suffix says the format. XDMF beside an HDF5 file of a scalar volume is about that file itself.
+        overwrite: as of `save`.
+        how: format, crop, stride, channel, time, level, nan, spacing, shape, dtype and offset as of `load`.
+
+    Raises RaymarchError for what `load` and `save` raise, and where target and source are one file.
+    """
+    source, target = Path(source), Path(target)
+    require_other(target, source)
+    is_xdmf = target.suffix.lower() in vtk.SUFFIXES
+    near = is_xdmf and not how and source.resolve().parent == target.resolve().parent
+    beside = near and source.is_file() and is_scalar(source)
+    if is_xdmf and not beside:
+        require_other(target.with_suffix(".h5"), source)
+    require_target(target, overwrite, values=not beside)
+    volume = load(source, **how)
+    if beside:
+        vtk.write_beside(target, source)
+    else:
+        save(volume, target, overwrite)
+    return volume

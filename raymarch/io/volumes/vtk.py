@@ -5,8 +5,14 @@ Array axes are (x, y, z), the first the fastest; the world has no names, Origin,
 
 from __future__ import annotations
 
+import base64
+import binascii
+import io
+import lzma
 import math
+import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +21,256 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from raymarch.errors import RaymarchError
-from raymarch.io.files.limits import require_file_budget
-from raymarch.io.files.strict_text import finites
-from raymarch.io.files.strict_xml import parse_xml
-from raymarch.io.volumes.part import require_one_place
-from raymarch.io.volumes.scalar_format import require_no_shear, scalar_format, single_values
-from raymarch.io.volumes.source import Slices, Source
-from raymarch.io.volumes.stored_values import CURE, Index, read_raw
-from raymarch.io.volumes.vtk_values import BLOCK, blocks_of, inline_values, require_length
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.atomic import replacing
+from raymarch.io.files.strict import finites, parse_xml, read_xml, require_file_budget
+from raymarch.io.volumes.format import Format, require_one_place
+from raymarch.io.volumes.hdf5 import scalar
+from raymarch.io.volumes.scalar_format import (
+    damage_told,
+    require_no_shear,
+    require_upright,
+    scalar_format,
+    single_values,
+    wanted,
+)
+from raymarch.io.volumes.source import (
+    CURE,
+    LONGEST_WORD,
+    MOST_RATIO,
+    Index,
+    Slices,
+    Source,
+    file_beside,
+    read_raw,
+    unpacked,
+    values_of_words,
+)
+from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.selection import Selection
+from raymarch.volumes.selection import ALL, Selection
+
+# XDMF beside an HDF5 file of a scalar volume: a text that ParaView and VTK open, which holds no values itself.
+
+SUFFIXES = (".xdmf", ".xmf")
+KINDS = {"i": "Int", "u": "UInt", "f": "Float"}
+VALUES = ":/values"
+
+
+def detect_xdmf(path: Path) -> bool:
+    """Whether a file begins as XDMF does."""
+    with path.open("rb") as file:
+        return b"<Xdmf" in file.read(1024)
+
+
+def _values_of(path: Path) -> Path:
+    """The HDF5 file of raymarch's that an XDMF file is about; RaymarchError for what other programs wrote."""
+    texts = [(node.text or "").strip() for node in read_xml(path).iter("DataItem") if node.get("Format") == "HDF"]
+    if len(texts) != 1 or not texts[0].endswith(VALUES):
+        raise RaymarchError(f"{path}: is not about one HDF5 file of raymarch's; save it in ParaView as .vti")
+    return file_beside(path, texts[0].removesuffix(VALUES), 0)[0]
+
+
+def read(path: Path, *, selection: Selection = ALL) -> ScalarVolume:
+    """Scalar volume that an XDMF file is about."""
+    with damage_told(path, "XDMF"):
+        return scalar.read(_values_of(path), selection)
+
+
+def describe(path: Path) -> ScalarSummary:
+    """Summary of the scalar volume that an XDMF file is about."""
+    with damage_told(path, "XDMF"):
+        return scalar.describe(_values_of(path))
+
+
+def require_regular(volume: ScalarVolume, path: Path) -> None:
+    """RaymarchError where a volume is turned or sheared in the world."""
+    require_upright(volume, path, "XDMF of a regular grid")
+
+
+def values_of_new(path: Path, overwrite: bool = False) -> Path:
+    """HDF5 file that gets the values of an XDMF that is written; RaymarchError where another is there."""
+    values = path.with_suffix(".h5")
+    if values.exists() and not (overwrite or (path.exists() and scalar.is_scalar(values))):
+        raise RaymarchError(
+            f"{values}: is there, and {path} would put its own values in its place; choose another name, or"
+            " --overwrite (overwrite=True in Python)"
+        )
+    return values
+
+
+def write_beside(path: str | os.PathLike[str], values: Path) -> None:
+    """XDMF about the scalar volume in an HDF5 file that lies in the same folder.
+
+    Raises RaymarchError for another folder, and a volume that is turned or sheared in the world.
+    """
+    path, volume = Path(path), scalar.read(values, ALL)
+    if path.parent.resolve() != values.parent.resolve():
+        raise RaymarchError(f"{path}: is not beside {values}, which it would be about; put it into that folder")
+    require_regular(volume, path)
+    with replacing(path, path.suffix) as temporary:
+        temporary.write_text(text_of(volume, values.name), encoding="utf-8")
+
+
+def text_of(volume: ScalarVolume, name: str) -> str:
+    """XDMF of a scalar volume whose values are in the HDF5 file `name`; origin and steps are those of z, y and x."""
+    size = " ".join(map(str, volume.shape[::-1]))
+    scaled = (volume.slope, volume.intercept) != (1.0, 0.0)
+    kind = np.dtype(np.float64) if scaled else volume.values.dtype  # as which VTK reads and reckons
+    number = f'NumberType="{KINDS[kind.kind]}" Precision="{kind.itemsize}"'
+    item = f'<DataItem Dimensions="{size}" {number} Format="HDF">{escape(name)}{VALUES}</DataItem>'
+    if scaled:
+        formula = f"$0 * {_word(volume.slope)} + {_word(volume.intercept)}".replace("+ -", "- ")
+        item = f'<DataItem ItemType="Function" Function="{formula}" Dimensions="{size}">{item}</DataItem>'
+    places = "".join(
+        f'<DataItem Dimensions="3" NumberType="Float" Precision="8" Format="XML">{" ".join(map(repr, row))}</DataItem>'
+        for row in (volume.origin[::-1].tolist(), volume.spacing[::-1].tolist())
+    )
+    called = quoteattr(volume.name or "values")
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<Xdmf Version="2.0">\n<Domain>\n'
+        '<Grid Name="volume" GridType="Uniform">\n'
+        f'<Topology TopologyType="3DCoRectMesh" Dimensions="{size}"/>\n'
+        f'<Geometry GeometryType="ORIGIN_DXDYDZ">{places}</Geometry>\n'
+        f'<Attribute Name={called} AttributeType="Scalar" Center="Node">{item}</Attribute>\n'
+        "</Grid>\n</Domain>\n</Xdmf>\n"
+    )
+
+
+def _word(number: float) -> str:
+    """A number as formulas of XDMF have it: with a point, also before an exponent."""
+    text = repr(number)
+    return text if "." in text else text.replace("e", ".0e")
+
+
+def _write(volume: ScalarVolume, path: Path) -> None:
+    raise RaymarchError(f"{path}: is about an HDF5 file beside it; rm.save writes both")
+
+
+XDMF = Format("XDMF", SUFFIXES, detect_xdmf, read, _write, describe)
+
+
+# Values of VTK's XML files: blocks packed by zlib, LZMA or LZ4, base64, or text, within the XML or appended to it.
+
+MOST_RATIOS = {"": 1, "zlib": MOST_RATIO, "lzma": 8000, "lz4": 256}  # to which zeros are packed
+BLOCK = 1 << 20  # bytes that are packed at a time
+Reader = Callable[[int], bytes]
+
+
+def blocks_of(
+    path: Path, start: int, raw: bool, packing: str, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype
+) -> bytes | bytearray:
+    """Bytes of appended values that begin at `start`, raw or base64, packed or not.
+
+    `length` is the type of the numbers that say how long blocks are.
+    """
+    with path.open("rb") as file:
+        file.seek(start)
+        read: Reader = file.read if raw else Base64Reader(file, path)
+        return _unpacked_values(read, packing, shape, dtype, length, path, path.stat().st_size - start)
+
+
+def inline_values(
+    path: Path, array: Element, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, packing: str
+) -> np.ndarray:
+    """Values (component, x, y, z) of a DataArray that has them as text or base64."""
+    text = "".join([array.text or "", *(child.tail or "" for child in array)])  # of which a unit may come before
+    if array.get("format", "ascii") == "ascii":
+        words = text.encode().split()  # a byte a letter
+        require_file_budget(len(words) * LONGEST_WORD, f"{path}: its {len(words):,} values as text")
+        return values_of_words(words, shape, dtype, path)
+    stream = io.BytesIO(text.strip().encode())
+    data = _unpacked_values(Base64Reader(stream, path), packing, shape, dtype, length, path, len(text))
+    return np.frombuffer(data, dtype).reshape(shape, order="F")
+
+
+def require_length(told: bytes | bytearray, size: int, length: np.dtype, path: Path) -> None:
+    """Check of the length that a block of values opens with: RaymarchError where it is not theirs."""
+    found = int(np.frombuffer(told, length)[0]) if len(told) == length.itemsize else -1
+    if found != size % 2 ** (8 * length.itemsize):
+        raise RaymarchError(f"{path}: has a block of {found:,} bytes where its values take {size:,}; {CURE}")
+
+
+def _unpacked_values(
+    read: Reader, packing: str, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, path: Path, there: int
+) -> bytes | bytearray:
+    """Bytes of values, as many as the shape says, of a stream of blocks."""
+    size, limit = math.prod(shape) * dtype.itemsize, MOST_RATIOS[packing] * there
+    if size > limit or min(shape) < 1:
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but holds {there:,}; {CURE}")
+    require_file_budget(size, f"{path}: its values, of all components,")
+    if not packing:
+        # In base64 the length and the values are one piece.
+        whole = _exactly(read, length.itemsize + size, path)
+        require_length(whole[: length.itemsize], size, length, path)
+        return whole[length.itemsize :]
+    count, block, last = np.frombuffer(_exactly(read, 3 * length.itemsize, path, ends=False), length).tolist()
+    full = count - 1 if last else count
+    if count > there or full * block + last != size:
+        raise RaymarchError(f"{path}: has {count} blocks of {block} bytes, want {size:,} in all; {CURE}")
+    sizes = np.frombuffer(_exactly(read, count * length.itemsize, path), length).tolist()
+    if sum(sizes) > there:
+        raise RaymarchError(f"{path}: declares {sum(sizes):,} packed bytes but holds {there:,}; {CURE}")
+    data, restart = bytearray(), getattr(read, "restart", lambda: None)
+    restart()
+    for i, one in enumerate(sizes):
+        given = _exactly(read, one, path, ends=False)
+        data += _block(given, last if last and i == count - 1 else block, packing, path)
+    return data
+
+
+def _block(given: bytes, size: int, packing: str, path: Path) -> bytes | bytearray:
+    """The bytes of one packed block, which are to be so many."""
+    if packing == "zlib":
+        return unpacked(io.BytesIO(given).read, size, packing, path)
+    try:
+        found = lzma.LZMADecompressor().decompress(given, size) if packing == "lzma" else _lz4(given, size)
+    except RaymarchError:  # of imagecodecs, which is not installed
+        raise
+    except (lzma.LZMAError, EOFError, ValueError, RuntimeError) as error:
+        raise RaymarchError(f"{path}: its packed values are damaged ({one_line(error)}); {CURE}") from error
+    if len(found) != size:
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(found):,}; {CURE}")
+    return found
+
+
+def _lz4(given: bytes, size: int) -> bytes:
+    """The bytes of a block of LZ4."""
+    with wanted("imagecodecs", "values packed by LZ4"):
+        import imagecodecs
+    return bytes(imagecodecs.lz4_decode(given, out=size))
+
+
+def _exactly(read: Reader, size: int, path: Path, ends: bool = True) -> bytes:
+    data = read(size)
+    if len(data) < size:
+        raise RaymarchError(f"{path}: its values end {size - len(data):,} bytes too early; {CURE}")
+    if ends and hasattr(read, "restart"):
+        read.restart()
+    return data
+
+
+class Base64Reader:
+    """Reader of bytes in base64, of which each piece (`restart`) is padded by itself."""
+
+    def __init__(self, stream: io.BufferedIOBase, path: Path):
+        self.stream, self.path, self.rest = stream, path, b""
+
+    def __call__(self, size: int) -> bytes:
+        """The next bytes."""
+        groups = -(-max(size - len(self.rest), 0) // 3)
+        text = self.stream.read(4 * groups)
+        try:
+            data = self.rest + base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise RaymarchError(f"{self.path}: its values are no base64 ({error}); {CURE}") from error
+        self.rest = data[size:]
+        return data[:size]
+
+    def restart(self) -> None:
+        """Begin another piece."""
+        self.rest = b""
+
 
 LONGEST_HEADER = 32 << 20  # bytes
 MARK = b"<AppendedData"
@@ -58,7 +303,7 @@ class Layout:
     length: np.dtype
 
 
-def detect(path: Path) -> bool:
+def detect_vti(path: Path) -> bool:
     """Whether a file begins as VTK's image data does."""
     with path.open("rb") as file:
         head = file.read(1024)
@@ -257,4 +502,4 @@ def write(volume: ScalarVolume, path: Path) -> None:
         file.write(b"\n  </AppendedData>\n</VTKFile>\n")
 
 
-VTI = scalar_format("VTI", (".vti",), detect, source, write, loses=("length_unit", "world"))
+VTI = scalar_format("VTI", (".vti",), detect_vti, source, write, loses=("length_unit", "world"))

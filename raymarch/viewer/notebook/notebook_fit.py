@@ -9,7 +9,7 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite
 from raymarch.viewer.fit_viewer import FitViewer, state_of
-from raymarch.viewer.kernel_loop import breathe
+from raymarch.viewer.notebook.kernel_wire import breathe
 from raymarch.viewer.notebook.notebook_view import NotebookView
 from raymarch.viewer.pictures.frame_maker import FrameMaker
 from raymarch.viewer.viewer import Viewer

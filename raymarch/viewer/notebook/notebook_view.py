@@ -6,23 +6,64 @@ import base64
 import logging
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from raymarch import runtime
-from raymarch.device.owner import Closing
+from raymarch.device.pool import Closing
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.camera import Camera
 from raymarch.html.card import safe
 from raymarch.html.picture import data_uri
 from raymarch.rendering.march_settings import March
-from raymarch.viewer.kernel_loop import KernelLoop
-from raymarch.viewer.look import Look
-from raymarch.viewer.notebook.kernel_wire import KernelWire
-from raymarch.viewer.pictures.eye import Eye, eye_of
+from raymarch.viewer.notebook.kernel_wire import KernelLoop, KernelWire
+from raymarch.viewer.pictures.eye import Eye, Look, eye_of
 from raymarch.viewer.pictures.frame_maker import FrameMaker
 from raymarch.viewer.pictures.page import Page
+from raymarch.viewer.server.client_files import client_css, widget_js
 from raymarch.viewer.viewer import Viewer
-from raymarch.viewer.widget import Widget
+
+# Widget of a notebook: the page's own client in an output cell, its messages by the kernel's comm, no server.
+
+MISSING = 'anywidget is not installed, so that this is a still picture; pip install "raymarch[notebook]"'
+
+
+class Widget:
+    """Widget in output cells, by anywidget.
+
+    Args:
+        take: called with what a page says, on whatever thread the kernel has for that.
+
+    Raises RaymarchError where anywidget is missing.
+    """
+
+    def __init__(self, take: Callable[[Any], None]) -> None:
+        self.model = _widget_class()()
+        self.model.on_msg(lambda _, content, buffers: take(content))
+
+    def post(self, content: dict[str, Any], data: bytes | None) -> None:
+        """Send something to all outputs."""
+        self.model.send(content, buffers=[] if data is None else [data])
+
+    def mime_bundle(self) -> dict[str, Any]:
+        """What a notebook shows of it, by type of content."""
+        made = self.model._repr_mimebundle_()
+        return dict(made[0] if isinstance(made, tuple) else made or {})
+
+    def close(self) -> None:
+        """End it."""
+        self.model.close()
+
+
+@lru_cache(1)
+def _widget_class() -> type:
+    """Class of the models, made once: with it goes the client's script to the browser."""
+    try:
+        from anywidget import AnyWidget
+    except ImportError as error:
+        raise RaymarchError(MISSING) from error
+    return type("RaymarchView", (AnyWidget,), {"_esm": widget_js(), "_css": client_css(), "__module__": __name__})
+
 
 STILL = 480, 360  # pixels
 MOST_OPEN = 3  # volumes of views on the device; others are put there again when somebody turns them

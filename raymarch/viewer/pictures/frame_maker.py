@@ -2,35 +2,238 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PIL import Image
 
-from raymarch.device.owner import Closing
+from raymarch.arguments.checks import whole
+from raymarch.device.pool import Closing
+from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.io.images.write import save_png
 from raymarch.rendering.default_look import DefaultLook
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
+from raymarch.rendering.renderer import Rendering
 from raymarch.viewer.command import command_of
-from raymarch.viewer.display import Range, colours, cover, jpeg, png, window_of
-from raymarch.viewer.frame import Frame
-from raymarch.viewer.ladder import RaySpeed, moving_scale, resting_levels
-from raymarch.viewer.look import Look
-from raymarch.viewer.photo import photo
-from raymarch.viewer.pictures.eye import Eye
-from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource
-from raymarch.viewer.probe import probe
-from raymarch.viewer.scene import scene_of
-from raymarch.viewer.slice_picture import slice_picture
+from raymarch.viewer.pictures.eye import MOST_SIDE, Eye, Look
+from raymarch.viewer.pictures.probe import probe
+from raymarch.viewer.pictures.slice_picture import slice_picture
+from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource, scene_of
+from raymarch.views.display_values import eight_bit
 from raymarch.views.views import Views
+from raymarch.volumes.value_kind import apart
 from raymarch.volumes.volume import AnyVolume
 
 if TYPE_CHECKING:
     from raymarch.fitting.fitter import Fitter
+
+# Frame: a picture, or a rectangle of one, as it goes to a page.
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Frame of a page.
+
+    Attributes:
+        id: of the camera it was seen by.
+        format: "jpeg" or "png".
+        place: x, y, width and height of the rectangle [pixel].
+        of: width and height of the whole picture [pixel].
+        final: whether it is the whole picture in full size, as `rm.write_png` writes it.
+        moving: whether it was made for an eye in motion.
+        about: the window of values, the range of depth, or the slice that is shown; and how much of what lies behind
+            is covered.
+        data: bytes of the JPEG or PNG.
+    """
+
+    id: int
+    format: str
+    place: tuple[int, int, int, int]
+    of: tuple[int, int]
+    final: bool
+    moving: bool
+    about: dict[str, Any]
+    data: bytes
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """Message that goes with the bytes."""
+        x, y, width, height = self.place
+        head = {"type": "frame", "id": self.id, "format": self.format, "x": x, "y": y, "width": width}
+        head |= {"height": height, "of": list(self.of), "final": self.final, "moving": self.moving}
+        return head | {"window": None, "depth": None, "slice": None, "cover": None} | self.about
+
+
+# Resolution of pictures by the measured speed: a ladder while the eye moves, levels at rest.
+
+RUNG = 2**-0.5  # from one resolution to the next, a side
+LOWEST = 12  # rungs down
+LEVELS = (0.25, 0.5, 1.0)  # a side, of a picture at rest
+ENOUGH = 0.12  # seconds of a picture from which a smaller one before it is worth its time
+FIRST_GUESS = 3e5  # rays a second
+MEMORY = 0.5  # seconds of marching after which a measurement has faded to a third
+
+
+class RaySpeed:
+    """Rays a second of each kind of march, over the last second or so; the first batch of a kind compiles, and does not
+    count. Batches weigh as long as they took, for those that miss the volume take no time.
+
+    Example:
+        >>> speed = RaySpeed()
+        >>> for seconds in (5.0, 0.1):
+        ...     speed.measured("x-ray", 100_000, seconds)
+        >>> round(speed.of("x-ray"))
+        1000000
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[Hashable, tuple[float, float]] = {}
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was measured."""
+        return any(rays > 0 for rays, _ in self._of.values())
+
+    def measured(self, kind: Hashable, rays: int, seconds: float) -> None:
+        """Note a batch."""
+        if kind not in self._of:
+            self._of[kind] = 0.0, 0.0
+            return
+        known_rays, known_seconds = self._of[kind]
+        kept = exp(-seconds / MEMORY)
+        self._of[kind] = kept * known_rays + rays, kept * known_seconds + max(seconds, 1e-6)
+
+    def of(self, kind: Hashable) -> float:
+        """Rays a second to plan with."""
+        rays, seconds = self._of.get(kind, (0.0, 0.0))
+        return rays / seconds if rays > 0 else FIRST_GUESS
+
+
+def moving_scale(width: int, height: int, rays_a_second: float, seconds: float) -> float:
+    """Largest rung (a side, up to 1) at which a picture takes at most some seconds.
+
+    Example:
+        >>> round(moving_scale(800, 800, 4e5, 0.08), 3)
+        0.177
+    """
+    scale, rung = 1.0, 0
+    while rung < LOWEST and scale * scale * width * height > rays_a_second * seconds:
+        scale, rung = scale * RUNG, rung + 1
+    return scale
+
+
+def resting_levels(width: int, height: int, rays_a_second: float) -> tuple[float, ...]:
+    """Scales of the pictures at rest, the last 1; those before it only where the next one would be long in coming.
+
+    Example:
+        >>> resting_levels(100, 100, 1e6), resting_levels(800, 800, 1e6)
+        ((1.0,), (0.25, 0.5, 1.0))
+    """
+    seconds = width * height / rays_a_second
+    return tuple(scale for scale in LEVELS if scale == 1.0 or seconds * (2 * scale) ** 2 > ENOUGH)
+
+
+# Display of a rendering: 8-bit pictures of colours, values, depth, opacity and normals, as JPEG or PNG.
+
+QUALITY = 80  # of JPEG
+COVER = 96  # pixels of the longer side of what a picture covers
+Range = tuple[float, float]
+
+
+def colours(seen: Rendering, look: Look, values: bool, window: Range | None) -> np.ndarray:
+    """Display values (height, width, channel) of what a look shows of a rendering.
+
+    Args:
+        values: whether the image has values, not colours: black where nothing is met, `window` from black to white.
+        window: of values or of depth.
+    """
+    if look.extras == "depth":
+        return _grey(seen.depth, window)
+    if look.extras == "opacity":
+        return seen.opacity[..., None]
+    if look.extras == "normals" and seen.normals is not None:
+        return np.where(seen.normals.any(-1, keepdims=True), 0.5 * seen.normals + 0.5, 0)
+    image = seen.image
+    if values:
+        low, high = window or (0.0, 1.0)
+        image = (image - low) / (high - low) * (seen.opacity != 0)[..., None]
+    return image if look.exposure == 0 else image * 2.0**look.exposure
+
+
+def _grey(depth: np.ndarray, window: Range | None) -> np.ndarray:
+    """Depth as `rm` writes it: near white, far dark, nothing met black."""
+    near, far = window or (0.0, 1.0)
+    grey = 1 - 0.8 * np.clip((depth - near) / max(far - near, 1e-12), 0, 1)
+    return np.where(np.isfinite(depth), grey, 0)[..., None]
+
+
+def window_of(seen: Rendering, look: Look, values: bool) -> Range | None:
+    """Window of a rendering's own numbers, where its picture needs one."""
+    if look.extras == "depth":
+        met = seen.depth[np.isfinite(seen.depth)]
+    elif values and look.extras == "image":
+        met = seen.image[seen.opacity != 0]
+    else:
+        return None
+    low, high = (float(met.min()), float(met.max())) if met.size else (0.0, 1.0)
+    return apart(low, high)
+
+
+def cover(shown: np.ndarray) -> dict[str, Any]:
+    """How much of what lies behind it a picture covers, in few pixels: width, height and bytes 0..255 in base64.
+
+    Args:
+        shown: opacity (height, width), or display values (height, width, channel) of what has none.
+    """
+    flat = shown if shown.ndim == 2 else shown.max(-1)
+    flat = np.nan_to_num(np.clip(flat, 0, 1))
+    scale = min(1.0, COVER / max(flat.shape))
+    size = max(round(flat.shape[1] * scale), 1), max(round(flat.shape[0] * scale), 1)
+    small = Image.fromarray(np.rint(255 * flat).astype(np.uint8)).resize(size, Image.Resampling.BOX)
+    return {"width": size[0], "height": size[1], "data": base64.b64encode(small.tobytes()).decode()}
+
+
+def png(picture: np.ndarray) -> bytes:
+    """PNG of display values, to the bytes that `rm.write_png` writes."""
+    out = io.BytesIO()
+    save_png(out, eight_bit(picture))
+    return out.getvalue()
+
+
+def jpeg(picture: np.ndarray, quality: int = QUALITY) -> bytes:
+    """JPEG of display values or of uint8."""
+    pixels = picture if picture.dtype == np.uint8 else eight_bit(picture)
+    out = io.BytesIO()
+    image = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels[..., :3])
+    image.save(out, format="JPEG", quality=quality)
+    return out.getvalue()
+
+
+# Photographs of an image set for pages: JPEGs no wider than asked for.
+
+WIDTH = whole(1, MOST_SIDE)
+
+
+def photo(views: Views | None, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Photograph that a page asks for: the message that goes with it, and a JPEG; RaymarchError where there is none."""
+    if views is None:
+        raise RaymarchError("photo: no image set is shown; give one by --views, or rm.view(volume, views)")
+    index = whole(0, len(views) - 1)("photo: index", message.get("index"))
+    width = min(WIDTH("photo: width", message.get("width", 256)), views.cameras[index].width)
+    pixels = np.rint(255 * views.rgb(index)).astype(np.uint8)
+    height = max(round(width * pixels.shape[0] / pixels.shape[1]), 1)
+    small = np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BOX))
+    return {"type": "photo", "index": index, "width": width, "height": height}, jpeg(small, 85)
+
 
 SLICE = 0.03  # seconds of work between two looks at what pages say
 MOVING = 0.07  # seconds of a picture in motion, encoding aside: more than ten a second

@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.viewer.frame import Frame
 from raymarch.viewer.pictures.eye import Eye, eye_of
-from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.pictures.frame_maker import Frame, FrameMaker
 from raymarch.viewer.pictures.save import saved
 
 Task = Iterator["tuple[dict[str, Any], bytes | None] | None"]

@@ -20,10 +20,8 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from raymarch.errors import one_line
-from raymarch.viewer import pipe
-from raymarch.viewer.newest import Newest
-from raymarch.viewer.peer import is_of_another_user
 from raymarch.viewer.request_head import read_head
+from raymarch.viewer.server import wire
 from raymarch.viewer.server.client_files import served
 from raymarch.viewer.server.guard import (
     MOST_MESSAGE,
@@ -36,6 +34,7 @@ from raymarch.viewer.server.guard import (
     refused_page,
     unreadable,
 )
+from raymarch.viewer.server.wire import Newest, is_of_another_user
 
 MOST_OUT = 256  # messages that wait for a page; one that reads none of them is let go
 UNREAD = 1013, "the page does not read"  # code and reason of that
@@ -288,7 +287,7 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
     loop.set_exception_handler(_quiet(set()))
 
     def listen() -> None:
-        while (message := pipe.read(source)) is not None and not message[0].get("end"):
+        while (message := wire.read(source)) is not None and not message[0].get("end"):
             loop.call_soon_threadsafe(server.deliver, *message)
         with contextlib.suppress(RuntimeError):  # the loop is over
             loop.call_soon_threadsafe(over.set)
@@ -297,7 +296,7 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
         try:
             while not inbox.closed:
                 for message in inbox.take(1.0):
-                    sink.write(pipe.packed(message))
+                    sink.write(wire.packed(message))
                 sink.flush()
         except (OSError, ValueError):  # the owner is gone
             with contextlib.suppress(RuntimeError):
@@ -319,11 +318,11 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
         code = getattr(error, "errno", None)
         unknown = isinstance(error, (socket.gaierror, UnicodeError))
         told = {"errno": code, "unknown": unknown, "text": one_line(error)}
-        sink.write(pipe.packed({"page": 0, "type": "refused", **told}))
+        sink.write(wire.packed({"page": 0, "type": "refused", **told}))
         sink.flush()
         return
     port = running.sockets[0].getsockname()[1]
-    sink.write(pipe.packed({"page": 0, "type": "listening", "port": port}))
+    sink.write(wire.packed({"page": 0, "type": "listening", "port": port}))
     sink.flush()
     for work in (listen, hand_on):
         threading.Thread(target=work, daemon=True).start()
@@ -343,7 +342,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C comes to the owner too, who ends this
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed by accident is no message
-    first = pipe.read(source)
+    first = wire.read(source)
     if first is not None:
         asyncio.run(_serve(first[0], source, sink))
     os._exit(0)  # the threads may wait for ever

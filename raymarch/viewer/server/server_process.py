@@ -11,9 +11,9 @@ from typing import Any
 
 from raymarch.errors import RaymarchError
 from raymarch.system.child_process import child_command
-from raymarch.viewer import pipe
-from raymarch.viewer.newest import Newest
+from raymarch.viewer.server import wire
 from raymarch.viewer.server.guard import allowed_host, is_loopback, new_token
+from raymarch.viewer.server.wire import Newest
 
 INSTALL = 'pip install "raymarch[viewer]"'
 PATIENCE = 20.0  # seconds until it listens; Python starts in one
@@ -63,7 +63,7 @@ class ServerProcess:
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
-        while (message := pipe.read(self._child.stdout)) is not None:
+        while (message := wire.read(self._child.stdout)) is not None:
             header = message[0]
             if header["type"] in ("listening", "refused"):
                 self._heard = header
@@ -124,7 +124,7 @@ class ServerProcess:
         self, header: dict[str, Any], data: bytes | None = None, to: int | None = None, hello: bool = False
     ) -> None:
         """Send a message to one page, or to all; `hello` is what pages get first that come later."""
-        binary, body = pipe.for_page(header, data)
+        binary, body = wire.for_page(header, data)
         about: dict[str, Any] = {"to": to, "binary": binary, "hello": hello}
         if header["type"] == "frame":
             about |= {"picture": True, "whole": [header["width"], header["height"]] == header["of"]}
@@ -133,7 +133,7 @@ class ServerProcess:
     def _write(self, header: dict[str, Any], body: bytes = b"") -> None:
         assert self._child.stdin is not None
         try:
-            self._child.stdin.write(pipe.packed(header, body))
+            self._child.stdin.write(wire.packed(header, body))
             self._child.stdin.flush()
         except (OSError, ValueError):  # it is over: the inbox says so
             pass

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.image_sets.camera_models import CameraModel
+from raymarch.io.image_sets.intrinsics import CameraModel
 
 PLACES = [  # where models lie, seen from the set; of the first place that has any
     ("",),

@@ -14,9 +14,9 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused, replacing
-from raymarch.io.image_sets import hdf5_layout as layout
+from raymarch.io.files.hdf5 import digest_of
 from raymarch.io.image_sets.frames import require_few
-from raymarch.io.volumes.hdf5_digest import digest_of
+from raymarch.io.image_sets.hdf5 import reading as layout
 from raymarch.views.views import Views
 
 CHUNK = 128 << 10  # bytes; as of volumes, it keeps images of one colour under what the opener refuses

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.world_axes import world_from_world
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.scalar_format import sheared_by
+from raymarch.volumes.placement import world_from_world
 from raymarch.volumes.scalar_volume import ScalarVolume
 
 WORLD = "LPS"

@@ -3,31 +3,162 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import h5py
 import numpy as np
 
-from raymarch.errors import RaymarchError
-from raymarch.io.files.hdf5 import CURE, attributes
-from raymarch.io.volumes import hdf5_bricks
-from raymarch.io.volumes.hdf5_provenance import require_short, text_of
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.hdf5 import CURE, LARGEST_CHUNK, attributes
+from raymarch.io.files.strict import parse_json
 from raymarch.views.views import require_colour
 from raymarch.volumes.activation import COLOURS, DENSITIES, Activation
+from raymarch.volumes.bricks import BRICK, CUBE, Bricks, table_shape
+from raymarch.volumes.samples import CHANNELS, SHAPE
 from raymarch.volumes.samples import CHANNELS as CHANNELS_OF
 from raymarch.volumes.volume import Volume
+
+# Provenance in an HDF5 file: what is known of a volume's making, as one text of JSON.
+
+DEEPEST = 400
+LARGEST_PROVENANCE = 1 << 24  # bytes of its text: of 20,000 views whose cameras were refined 5 MB
+
+
+def text_of(provenance: Mapping, path: str | os.PathLike[str]) -> np.ndarray:
+    """The text; RaymarchError for what is not plain, too deep or too long."""
+    try:
+        plain = _plain(provenance, "provenance")
+        _require_shallow(plain, "its text")
+        text = json.dumps(plain, allow_nan=False)
+        require_short(len(text))
+    except RaymarchError as error:
+        raise RaymarchError(f"{path}: {error}") from None
+    except (RecursionError, ValueError) as error:
+        raise RaymarchError(f"{path}: provenance cannot be written ({one_line(error)}); simplify it") from error
+    return np.array(text.encode("ascii"))
+
+
+def provenance_of(text: np.ndarray, path: str | os.PathLike[str]) -> dict:
+    """What a text says; RaymarchError for one that is no mapping in JSON."""
+    value = parse_json(text.tolist().decode(), f"{path}: provenance")
+    if not isinstance(value, dict):
+        raise RaymarchError(f"{path}: provenance is a {type(value).__name__}, want a mapping; {CURE}")
+    _require_shallow(value, path)
+    return value
+
+
+def require_short(size: int) -> None:
+    """Length check: RaymarchError for a text longer than provenance may be."""
+    if size > LARGEST_PROVENANCE:
+        raise RaymarchError(
+            f"provenance is {size:,} bytes long, want at most {LARGEST_PROVENANCE:,}; keep it elsewhere"
+        )
+
+
+def _require_shallow(value: object, where: object) -> None:
+    """What is nested deeper than Python recurses would end in a traceback later, or in none."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise RaymarchError(f"{where}: provenance is nested over {DEEPEST} levels deep; make it flatter")
+        inside = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, (dict, list))]
+        level = [item for items in inside for item in items]
+
+
+def _plain(value: Any, where: str) -> Any:
+    """The value in what JSON has; numbers that are not finite become null."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise RaymarchError(f"{where} has the key {key!r}, want texts as keys; convert it with str")
+        return {key: _plain(item, f"{where}.{key}") for key, item in value.items()}
+    raise RaymarchError(f"{where} is a {type(value).__name__}, want numbers, texts, lists and mappings; convert it")
+
+
+# HDF5 schema of a sparse volume's bricks: their table, and the checks of it that need no arrays.
+
+BRICKS_VERSION = 4  # of the format, from which on a file may hold bricks
+AXES = {"density": "brick, x, y, z", "features": "brick, x, y, z, channel"}
+
+
+def brick_notes_of(volume: Volume) -> dict[tuple[str, str], Any]:
+    """Attributes that a sparse volume has besides, or has otherwise, than a dense one; none of a dense one."""
+    if volume.bricks is None:
+        return {}
+    own = {("table", "axes"): "x, y, z", ("table", "shape"): volume.shape, ("table", "edge"): BRICK}
+    return {**own, **{(name, "axes"): axes for name, axes in AXES.items()}}
+
+
+def chunk_of(array: np.ndarray) -> tuple[int, ...] | None:
+    """Chunk of an array of bricks: as many whole ones as are small enough; None where there are none."""
+    if not len(array):
+        return None
+    return (min(max(LARGEST_CHUNK // array[0].nbytes, 1), len(array)), *array.shape[1:])
+
+
+def require_shapes(file: h5py.File, path: str | os.PathLike[str], floats: tuple[str, ...]) -> None:
+    """RaymarchError unless table, density and features have the types and shapes of bricks."""
+    table, density, features = (file[name] for name in ("table", "density", "features"))
+    if len(table.shape) != 3 or min(table.shape) < 1 or table.dtype.str != "<i4":
+        raise RaymarchError(f"{path}: table is {table.dtype} {table.shape}, want int32 (x, y, z); {CURE}")
+    if density.shape[1:] != CUBE or density.dtype.str not in floats:
+        raise RaymarchError(
+            f"{path}: density is {density.dtype} {density.shape}, want float32 or float64 (brick, 8, 8, 8); {CURE}"
+        )
+    if features.shape not in [(*density.shape, n) for n in CHANNELS] or features.dtype.str not in floats:
+        raise RaymarchError(
+            f"{path}: features are {features.dtype} {features.shape}, want float32 or float64 {density.shape} and one"
+            f" of {CHANNELS} channels; {CURE}"
+        )
+    if len(density) > table.size:
+        raise RaymarchError(f"{path}: density holds {len(density)} bricks, but table has {table.size} places; {CURE}")
+
+
+def shape_of(
+    notes: dict[tuple[str, str], np.ndarray], file: h5py.File, path: str | os.PathLike[str]
+) -> tuple[int, int, int]:
+    """Count of samples (x, y, z); RaymarchError for attributes that are missing or of another shape than the table."""
+    for name in ("shape", "edge"):
+        if ("table", name) not in notes:
+            raise RaymarchError(f"{path}: table lacks the attribute {name}; {CURE}")
+    if (edge := notes["table", "edge"].tolist()) != BRICK:
+        raise RaymarchError(f"{path}: attribute edge of table is {edge!r}, want {BRICK}; {CURE}")
+    shape: tuple[int, int, int] = SHAPE("attribute shape of table", notes["table", "shape"].tolist())
+    if table_shape(shape) != file["table"].shape:
+        raise RaymarchError(
+            f"{path}: table has shape {file['table'].shape}, want {table_shape(shape)} for {shape} samples; {CURE}"
+        )
+    return shape
+
+
+def bricks_of(arrays: dict[str, np.ndarray]) -> Bricks:
+    """The bricks; RaymarchError for a table that is wrong and numbers that no volume has."""
+    return Bricks(arrays["table"], arrays["density"], arrays["features"])
+
 
 FORMAT = "raymarch-volume"
 SINCE = {
     ("density", "boxes"): 2,
     ("world_from_index", "ndc_from_world"): 3,
 }  # a dense volume with these has this version
-VERSION = hdf5_bricks.VERSION  # of a sparse volume; of a dense one with none of the above it is 1
+VERSION = BRICKS_VERSION  # of a sparse volume; of a dense one with none of the above it is 1
 NAMES = ("density", "features", "world_from_index", "background", "provenance")
 MORE = {"table": VERSION}  # datasets that files of one version alone hold besides
 BASIS = "real spherical harmonics"
-CHANNELS = "3 k + c"
+CHANNEL_ORDER = "3 k + c"
 FLOATS = ("<f4", "<f8")
 Notes = dict[tuple[str, str], np.ndarray]
 
@@ -70,10 +201,10 @@ def notes_of(volume: Volume) -> Notes:
         ("features", "activation"): activation.colour_rule.name,
         ("features", "basis"): BASIS,
         ("features", "degree"): volume.degree,
-        ("features", "channels"): CHANNELS,
+        ("features", "channels"): CHANNEL_ORDER,
         ("world_from_index", "unit"): unit,
         ("provenance", "encoding"): "JSON",
-        **hdf5_bricks.notes_of(volume),
+        **brick_notes_of(volume),
     }
     dtypes = {int: "<i8", tuple: "<i8", float: "<f8", np.ndarray: "<f8"}
     return {
@@ -117,7 +248,7 @@ def _require_arrays(file: h5py.File, path: str | os.PathLike[str], floats: tuple
 
 def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     """All attributes, once shapes, types and attributes are those of the format; else RaymarchError."""
-    (_require_arrays if "table" not in file else hdf5_bricks.require_shapes)(file, path, FLOATS)
+    (_require_arrays if "table" not in file else require_shapes)(file, path, FLOATS)
     names, channels = names_in(file), file["features"].shape[-1]
     for name, want in (("world_from_index", (4, 4)), ("background", (3,))):
         if file[name].shape != want or file[name].dtype.str != "<f8":
@@ -129,7 +260,7 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     degree = round((channels / 3) ** 0.5) - 1
     wanted: dict[tuple[str, str], object] = {
         ("features", "basis"): BASIS.encode(),
-        ("features", "channels"): CHANNELS.encode(),
+        ("features", "channels"): CHANNEL_ORDER.encode(),
         ("features", "degree"): degree,
     }
     needed = [*wanted, *[("density", name) for name in ("activation", "shift", "scale")]]

@@ -14,17 +14,14 @@ import h5py
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
+from raymarch.geometry.boxes import corners_of, require_affine
 from raymarch.geometry.ndc import corners_in_world, require_ndc
-from raymarch.geometry.pose import corners_of, require_affine
 from raymarch.io.files.atomic import refused
 from raymarch.io.files.hdf5 import CURE, DAMAGE, LARGEST_CHUNK, declared_bytes, opened
-from raymarch.io.volumes import hdf5_bricks, hdf5_scalar_file
-from raymarch.io.volumes.format import Format
+from raymarch.io.volumes.format import Format, part_of
 from raymarch.io.volumes.hdf5 import scalar, schema
-from raymarch.io.volumes.hdf5_provenance import provenance_of
-from raymarch.io.volumes.part import part_of
-from raymarch.io.volumes.scalar_summary import ScalarSummary
-from raymarch.io.volumes.summary import VolumeSummary
+from raymarch.io.volumes.hdf5.schema import provenance_of
+from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary
 from raymarch.views.views import require_colour
 from raymarch.volumes.samples import BOXES
 from raymarch.volumes.scalar_volume import ScalarVolume
@@ -57,7 +54,7 @@ def write(volume: AnyVolume, path: str | os.PathLike[str]) -> None:
         # From 1.10 on HDF5 guards its own structures by checksums too.
         with h5py.File(image, "w", libver=("v110", "v110")) as file:
             for name, array in arrays.items():
-                _write(file, name, array, in_bricks=volume.bricks is not None and name in hdf5_bricks.AXES)
+                _write(file, name, array, in_bricks=volume.bricks is not None and name in schema.AXES)
             for (owner, name), value in notes.items():
                 file[owner].attrs.create(name, value)
             file.attrs.create("digest", np.array(schema.digest_of(arrays, notes)))
@@ -73,8 +70,8 @@ def read(path: str | os.PathLike[str], *, selection: Selection = ALL) -> AnyVolu
     Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
     foreign file, or one that would read other files.
     """
-    if hdf5_scalar_file.is_scalar(path):
-        return hdf5_scalar_file.read(path, selection)
+    if scalar.is_scalar(path):
+        return scalar.read(path, selection)
     return part_of(_read_volume(path), selection, Path(path))
 
 
@@ -93,7 +90,7 @@ def _read_volume(path: str | os.PathLike[str]) -> Volume:
             schema.ndc_of(notes),
         )
         if "table" in file:
-            return Volume.of_bricks(hdf5_bricks.bricks_of(arrays), hdf5_bricks.shape_of(notes, file, path), *place)
+            return Volume.of_bricks(schema.bricks_of(arrays), schema.shape_of(notes, file, path), *place)
         return Volume(arrays["density"], arrays["features"], *place)
 
 
@@ -102,8 +99,8 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
 
     Raises RaymarchError as `read` does.
     """
-    if hdf5_scalar_file.is_scalar(path):
-        return hdf5_scalar_file.describe(path)
+    if scalar.is_scalar(path):
+        return scalar.describe(path)
     with _volume_file(path) as file:
         notes = schema.checked_notes(file, path)
         sparse, samples = (
@@ -113,7 +110,7 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
         affine = require_affine(file["world_from_index"][()])
         require_colour(file["background"][()].tolist())
         boxes = BOXES("boxes", schema.boxes_of(notes, path))
-        shape = hdf5_bricks.shape_of(notes, file, path) if sparse else samples[0].shape
+        shape = schema.shape_of(notes, file, path) if sparse else samples[0].shape
         (x, y, z), ndc = shape, schema.ndc_of(notes)
         if ndc is not None:
             ndc = require_ndc(ndc, corners_of(affine, shape))
@@ -144,7 +141,7 @@ def _volume_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
 
 
 def _write(file: h5py.File, name: str, array: np.ndarray, *, in_bricks: bool) -> None:
-    chunk = hdf5_bricks.chunk_of(array) if in_bricks else _chunk_of(array)
+    chunk = schema.chunk_of(array) if in_bricks else _chunk_of(array)
     if chunk is None:
         file.create_dataset(name, data=array)
         return
