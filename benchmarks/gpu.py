@@ -26,9 +26,9 @@ from dataclasses import replace
 import numpy as np
 import taichi as ti
 from raymarch.device.grid import Grid
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.march_adjoint import march_adjoint
-from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
+from raymarch.kernels.field.copies import clear_gradients
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.runtime import on_cpu, start
 from raymarch.volumes.activation import Activation

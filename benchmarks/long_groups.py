@@ -24,8 +24,8 @@ import raymarch as rm
 from raymarch.bench.workload import workload
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.variant import Variant
+from raymarch.kernels.integrator.kernel import Variant
+from raymarch.kernels.integrator.march import march
 from raymarch.rendering.march_settings import skip_invisible
 from raymarch.rendering.ray_batches import pixels_in_tiles
 

@@ -29,9 +29,9 @@ from raymarch.bench.workload import workload
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import SLOTS
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.kernels.field.transfer import clear_gradients
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.kernels.field.copies import clear_gradients
+from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.volumes.harmonics import Y00
 
 

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from raymarch.io.volumes.volume_file import describe as describe
     from raymarch.io.volumes.volume_file import load as load
     from raymarch.io.volumes.volume_file import save as save
-    from raymarch.kernels.march.mode import Mode as Mode
+    from raymarch.kernels.integrator.mode import Mode as Mode
     from raymarch.meshing.isosurface import export_mesh as export_mesh
     from raymarch.meshing.isosurface import isosurface_mesh as isosurface_mesh
     from raymarch.meshing.isosurface import surface_points as surface_points
@@ -173,7 +173,7 @@ _HOME = {
     "io.volumes.summary": ["ScalarSummary", "VolumeSummary"],
     "io.volumes.transfer_table": ["load_table", "save_table"],
     "io.volumes.volume_file": ["describe", "load", "save"],
-    "kernels.march.mode": ["Mode"],
+    "kernels.integrator.mode": ["Mode"],
     "meshing.isosurface": ["export_mesh", "isosurface_mesh", "surface_points"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],

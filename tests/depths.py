@@ -10,7 +10,7 @@ import numpy as np
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
-from raymarch.kernels.march.passes import passes_of
+from raymarch.kernels.integrator.passes import passes_of
 
 
 class Depths:

@@ -21,11 +21,11 @@ from raymarch.geometry.orbit import orbit
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field import occupancy
 from raymarch.kernels.field.touched import ALL
-from raymarch.kernels.march.depth import march_depth
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.march_adjoint import march_adjoint
-from raymarch.kernels.march.modes import MODES
-from raymarch.kernels.march.passes import passes_of
+from raymarch.kernels.integrator.depth import march_depth
+from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
+from raymarch.kernels.integrator.passes import passes_of
+from raymarch.kernels.modes.registry import MODES
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume

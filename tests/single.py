@@ -21,9 +21,9 @@ from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTION
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
 from raymarch.kernels.fit.choice import shuffled
-from raymarch.kernels.march.sample_adjoint import mark
-from raymarch.kernels.march.variant import Variant
-from raymarch.kernels.splat import splat_adjoint
+from raymarch.kernels.integrator.kernel import Variant
+from raymarch.kernels.integrator.sample_adjoint import mark
+from raymarch.kernels.integrator.splat import splat_adjoint
 from raymarch.rendering.renderer import render
 from raymarch.tape.splatting import Splat, splat
 from raymarch.views.views import Views

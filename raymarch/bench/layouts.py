@@ -14,8 +14,8 @@ from raymarch.bench.workload import noise, rays_of_image, rays_of_step
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.optimiser import Adam
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.rendering.ray_batches import SIDE
 from raymarch.volumes.volume import Volume
 

@@ -18,9 +18,9 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import Fit
 from raymarch.fitting.settings.settings import preset
-from raymarch.kernels.field.transfer import clear_gradients
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.kernels.field.copies import clear_gradients
+from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
 
 
 @dataclass(frozen=True)

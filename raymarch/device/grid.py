@@ -18,10 +18,10 @@ from raymarch.device.own_functions import colour_functions, density_functions
 from raymarch.device.pool import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import voxel_of
-from raymarch.kernels.field import distance, occupancy, transfer
+from raymarch.kernels.field import copies, distance, occupancy
 from raymarch.kernels.field.distance import FULL
 from raymarch.kernels.fit.reduce import reduce_slots
-from raymarch.kernels.march.variant import Variant
+from raymarch.kernels.integrator.kernel import Variant
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.storage import Dense, Sparse
 from raymarch.volumes.transfer_function import TransferFunction
@@ -161,8 +161,8 @@ class Grid(Occupancy):
         new = self._own(kind, lambda room: build(room, *kind), lambda room: size_of(self, room), **how)
         occupancy.prepare(self.fields)
         if slots and not new:
-            transfer.clear_slots(self.fields)
-            transfer.clear_gradients(self.fields)
+            copies.clear_slots(self.fields)
+            copies.clear_gradients(self.fields)
 
     @property
     def variant(self) -> Variant:
@@ -217,33 +217,33 @@ class Grid(Occupancy):
 
     def _upload_samples(self, volume: Volume) -> None:
         arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
-        transfer.upload(*arrays, self.fields)
+        copies.upload(*arrays, self.fields)
 
     def fill(self, density: float, feature: float) -> None:
         """Constant values on the level's samples."""
-        transfer.fill(self.fields, *self.shape, density, feature)
+        copies.fill(self.fields, *self.shape, density, feature)
 
     def download(self) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
-        return _read(self, transfer.download)
+        return _read(self, copies.download)
 
     def download_gradient(self) -> tuple[np.ndarray, np.ndarray]:
         """Gradient with respect to density and features, shaped like `download`."""
-        return _read(self, transfer.download_gradient)
+        return _read(self, copies.download_gradient)
 
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
         require_gradient(self)
         old_top = self.max_index
-        transfer.save_level(self.fields, *self.shape)
+        copies.save_level(self.fields, *self.shape)
         stretch(self, shape)
-        transfer.refine(self.fields, ti.Vector(old_top.tolist()), *self.shape)
+        copies.refine(self.fields, ti.Vector(old_top.tolist()), *self.shape)
         begin_anew(self)
 
     def begin_gradient(self) -> None:
         """Gradient to zero, and what a call that was interrupted left in the slots."""
         self.reduce_slots()
-        transfer.clear_gradients(self.fields)
+        copies.clear_gradients(self.fields)
 
     def reduce_slots(self) -> None:
         """Gradient reduction: add up what the slots hold."""
@@ -260,7 +260,7 @@ class Grid(Occupancy):
         layer of cells along the visual hull, whose samples cells that it allows read too. `empty`: a raw low and high.
         """
         density, features = self.download()
-        transfer.empty_unoccupied(self.fields, density, *(empty or (-transfer.FAR, self.activation.empty)))
+        copies.empty_unoccupied(self.fields, density, *(empty or (-copies.FAR, self.activation.empty)))
         return density, features
 
 
@@ -320,6 +320,6 @@ def begin_anew(grid: Grid) -> None:
     """Moments and gradients of a grid to zero."""
     grid.moments_begun += 1
     if grid.moments:
-        transfer.clear_moments(grid.fields)
+        copies.clear_moments(grid.fields)
     if grid.slots:
-        transfer.clear_gradients(grid.fields)
+        copies.clear_gradients(grid.fields)

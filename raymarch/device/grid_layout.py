@@ -17,7 +17,7 @@ from raymarch.device.memory import APART, BLOCK_EDGE, MAX_CELLS, cells_of, padde
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
-from raymarch.kernels.field.numbers import numbers_in
+from raymarch.kernels.field.tables import numbers_in
 from raymarch.kernels.fit.coarse import CUBE
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import table_shape

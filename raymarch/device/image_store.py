@@ -17,7 +17,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera, border
 from raymarch.geometry.distortion import ANGLES, slopes
 from raymarch.geometry.lens import Lens
-from raymarch.kernels.field import transfer
+from raymarch.kernels.field import copies
 from raymarch.kernels.fit.choice import LOOKED, UNSEEN, choose_tiles
 from raymarch.kernels.rays.lens import LENS
 from raymarch.kernels.rays.tile_list import RUN
@@ -130,10 +130,10 @@ class ImageStore(Owner[StoreFields]):
     def _put(self, views: Views, places: np.ndarray, tiles: np.ndarray) -> None:
         self.tiles, self.masked = len(tiles), views.masks is not None
         for i, image in enumerate(views.images):
-            transfer.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
+            copies.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
         listed = np.flatnonzero(tiles[:, 1]).astype(np.int32)
         self.listed = len(listed)
-        transfer.tiles_in(places, tiles, listed, self.fields)
+        copies.tiles_in(places, tiles, listed, self.fields)
         self.forget_errors()
         self.set_cameras(views.cameras)
         self.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (len(views), 1)))

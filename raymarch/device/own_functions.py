@@ -14,7 +14,7 @@ from raymarch.kernels.field.activation import (
     ColourFunctions,
     DensityFunctions,
 )
-from raymarch.kernels.field.probe import evaluate, reason_of
+from raymarch.kernels.probe import evaluate, reason_of
 from raymarch.volumes.activation import (
     COLOURS,
     DENSITIES,

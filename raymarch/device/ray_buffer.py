@@ -22,8 +22,8 @@ from raymarch.device.table_fields import (
 )
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
+from raymarch.kernels.light.shading import NUMBERS
 from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
-from raymarch.kernels.march.shading import NUMBERS
 from raymarch.kernels.rays import ray_arrays
 from raymarch.kernels.rays.clip import MOST
 from raymarch.volumes.transfer_function import TransferFunction

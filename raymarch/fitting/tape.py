@@ -14,9 +14,9 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.objective import Loss, Regulariser
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
-from raymarch.kernels.march import distortion as distortion_kernels
-from raymarch.kernels.march.passes import passes_of
-from raymarch.kernels.march.variant import Variant
+from raymarch.kernels.integrator import distortion as distortion_kernels
+from raymarch.kernels.integrator.kernel import Variant
+from raymarch.kernels.integrator.passes import passes_of
 
 
 @ti.ad.grad_replaced

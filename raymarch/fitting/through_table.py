@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.fitting.settings.settings import FitSettings
-from raymarch.kernels.field.transfer import FAR
+from raymarch.kernels.field.copies import FAR
 from raymarch.rendering.march_settings import March
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.transfer_function import TransferFunction

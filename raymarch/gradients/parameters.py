@@ -11,7 +11,7 @@ import numpy as np
 from raymarch.arguments.checks import LARGEST, Check, Wrong, array, numeric, one_of, shown, vector
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
-from raymarch.kernels.march.mode import AnyMode, RayMode
+from raymarch.kernels.integrator.mode import AnyMode, RayMode
 from raymarch.views.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume

@@ -16,7 +16,7 @@ from raymarch.device.memory import require_memory
 from raymarch.device.pool import Owner
 from raymarch.device.ray_buffer import RAY_STEP
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.field import transfer
+from raymarch.kernels.field import copies
 from raymarch.kernels.rays import ray_arrays
 from raymarch.volumes.bricks import Bricks, held_samples
 from raymarch.volumes.transfer_function import MOST_KNOTS
@@ -253,9 +253,9 @@ class VolumeTangents(Owner[DotFields]):
         if self._bricks is not None and not self._still:
             missing = ~held_samples(self._bricks, self.shape)
             density[missing], features[missing] = 0.0, 0.0
-        transfer.directions_in(density, f.density)
+        copies.directions_in(density, f.density)
         if f.features is not None:
-            transfer.directions_in(features, f.features)
+            copies.directions_in(features, f.features)
         if any(dot.table is not None for dot in dots) or not self._table_clear:
             table = np.zeros((MOST_KNOTS + 1, f.columns, 4), dtype)
             for column, dot in enumerate(dots):

@@ -21,8 +21,8 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.camera import CAMERA, Camera
-from raymarch.kernels.field.transfer import density_gradient_out, density_in
-from raymarch.kernels.march.passes import passes_of
+from raymarch.kernels.field.copies import density_gradient_out, density_in
+from raymarch.kernels.integrator.passes import passes_of
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.ray_batches import rays_of_camera
 from raymarch.solvers.linear import Operator

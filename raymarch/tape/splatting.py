@@ -14,7 +14,7 @@ from raymarch.arguments.checks import LARGEST, Check, Numbers, Wrong, array, num
 from raymarch.arguments.declared import checked
 from raymarch.device.memory import MAX_CELLS, require_memory
 from raymarch.device.pool import Owner
-from raymarch.kernels import splat as kernels
+from raymarch.kernels.integrator import splat as kernels
 
 COUNT = whole(1, MAX_CELLS)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.modes.registry import MODES
 from raymarch.viewer.pictures.eye import Eye, Look
 from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource
 from raymarch.volumes.default_table import default_table

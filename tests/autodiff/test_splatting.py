@@ -14,7 +14,7 @@ from drive import best_agreement
 from whole import whole
 
 from raymarch.errors import RaymarchError
-from raymarch.kernels.splat import splat_adjoint
+from raymarch.kernels.integrator.splat import splat_adjoint
 from raymarch.tape.splatting import Splat, splat
 
 COUNT = 40

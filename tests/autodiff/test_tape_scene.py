@@ -13,7 +13,7 @@ from whole import whole
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised
-from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
+from raymarch.kernels.modes.registry import COMPOSITING_MODES as MODES
 from raymarch.rendering.march_settings import March
 from raymarch.tape.scene import FIELDS, Scene
 

@@ -21,8 +21,8 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.rendering import ray_batches
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.system import resources

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from blocks import blocks_of, outcomes
 
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.modes.registry import MODES
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "modes.md").read_text()

@@ -22,7 +22,7 @@ from raymarch.gradients.linearised import EXACT, Linearised, LinearisedTogether,
 from raymarch.gradients.parameters import GROUPS
 from raymarch.io.volumes.volume_file import save
 from raymarch.kernels.field.activation import DENSITY_FUNCTIONS
-from raymarch.kernels.march import geometry
+from raymarch.kernels.integrator import geometry
 from raymarch.rendering.march_settings import March
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.scalar_volume import ScalarVolume

@@ -12,7 +12,7 @@ torch = require_extra("torch", "torch")
 import torch_march  # noqa: E402
 
 from raymarch.gradients.linearised import Linearised  # noqa: E402
-from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES  # noqa: E402
+from raymarch.kernels.modes.registry import COMPOSITING_MODES as MODES  # noqa: E402
 from raymarch.rendering.march_settings import March  # noqa: E402
 
 pytestmark = pytest.mark.extra

@@ -8,7 +8,7 @@ import pytest
 
 from raymarch.cli import fit, modes
 from raymarch.fitting.settings.settings import PRESETS
-from raymarch.kernels.march.modes import COMPOSITING_MODES, MODES, RAY_MODES
+from raymarch.kernels.modes.registry import COMPOSITING_MODES, MODES, RAY_MODES
 from raymarch.views.display_values import MOST_SUPERSAMPLE
 
 DOCUMENTS = ("docs/design.md", "docs/words.md", "docs/extending.md", "docs/write-a-mode.md", "CONTRIBUTING.md")

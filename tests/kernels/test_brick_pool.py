@@ -20,7 +20,7 @@ from raymarch.fitting.pruning import Pruning, next_level
 from raymarch.fitting.settings.objective import Regulariser
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.rays import Rays
-from raymarch.kernels.field.transfer import clear_moments
+from raymarch.kernels.field.copies import clear_moments
 from raymarch.kernels.fit.adam import adam
 from raymarch.volumes.bricks import Bricks
 from raymarch.volumes.volume import Volume

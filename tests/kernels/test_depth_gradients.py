@@ -14,9 +14,9 @@ import reference
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
-from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.field.copies import clear_gradients
+from raymarch.kernels.integrator.passes import COMPOSITING
 from raymarch.kernels.march.isosurface_depth import distance_geometry_adjoint
-from raymarch.kernels.march.passes import COMPOSITING
 
 STEP = 0.11
 CASES = [("emission-absorption", True), ("additive", False)]  # mode, jitter

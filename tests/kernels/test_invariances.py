@@ -20,9 +20,9 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.rays import Rays
+from raymarch.kernels.field.copies import clear_gradients
 from raymarch.kernels.field.occupancy import occupy
-from raymarch.kernels.field.transfer import clear_gradients
-from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.kernels.rays.camera import rays_of_pixels
 from raymarch.rendering.march_settings import INVISIBLE, March
 from raymarch.rendering.renderer import Renderer

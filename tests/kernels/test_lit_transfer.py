@@ -13,7 +13,7 @@ from whole import whole
 from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.march.passes import passes_of
+from raymarch.kernels.integrator.passes import passes_of
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
 from raymarch.volumes.transfer_function import TransferFunction

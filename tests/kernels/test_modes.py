@@ -16,8 +16,8 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.march.mode import MOST
-from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
+from raymarch.kernels.integrator.mode import MOST
+from raymarch.kernels.modes.registry import COMPOSITING_MODES as MODES
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer, render

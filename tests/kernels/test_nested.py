@@ -22,7 +22,7 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised, part_met
 from raymarch.gradients.parameters import GROUPS
-from raymarch.kernels.field.transfer import fill
+from raymarch.kernels.field.copies import fill
 from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY
 from raymarch.plot.volumes import slices
 from raymarch.rendering.march_settings import March, require_seen

@@ -14,7 +14,7 @@ from raymarch.errors import RaymarchError
 from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
+from raymarch.kernels.modes.registry import COMPOSITING_MODES as MODES
 from raymarch.rendering.march_settings import March, require_mode
 from raymarch.rendering.renderer import render
 

@@ -11,10 +11,10 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.tangents import RayTangents
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
-from raymarch.kernels.march.geometry import geometry_adjoint
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.march_adjoint import march_adjoint
-from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
+from raymarch.kernels.integrator.geometry import geometry_adjoint
+from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
+from raymarch.kernels.modes.registry import COMPOSITING_MODES as MODES
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.volume import Volume
 

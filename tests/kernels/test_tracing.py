@@ -17,7 +17,7 @@ from raymarch import runtime
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field import harmonics, occupancy
 from raymarch.kernels.fit import losses
-from raymarch.kernels.march import march
+from raymarch.kernels.integrator import march
 from raymarch.kernels.rays import camera
 from raymarch.runtime import compiler
 

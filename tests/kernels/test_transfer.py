@@ -16,7 +16,7 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.march.passes import passes_of
+from raymarch.kernels.integrator.passes import passes_of
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading

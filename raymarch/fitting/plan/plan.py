@@ -45,7 +45,7 @@ from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.through_table import activation_through
 from raymarch.geometry.boxes import affine_of_box, voxel_of
 from raymarch.geometry.ndc import corners_in_world, near_of
-from raymarch.kernels.field.transfer import clear_moments
+from raymarch.kernels.field.copies import clear_moments
 from raymarch.views.contents import background_doubt, is_bounded, require_contents
 from raymarch.views.identity import ViewsDigest
 from raymarch.views.resize import most_halvings

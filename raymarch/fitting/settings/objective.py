@@ -18,9 +18,9 @@ from raymarch import runtime
 from raymarch.arguments.checks import Check, Wrong, instance_of, number, one_of, optional, shown, text
 from raymarch.arguments.declared import checked, held, hold
 from raymarch.errors import RaymarchError
-from raymarch.kernels.field.probe import evaluate, reason_of
 from raymarch.kernels.fit import losses, regularise
 from raymarch.kernels.fit.regularise import OPTICAL_DEPTH
+from raymarch.kernels.probe import evaluate, reason_of
 
 WEIGHT = number(0, 1e6)
 SCALE = number(1e-6, 1e6)

@@ -3,7 +3,7 @@
 import taichi as ti
 
 from raymarch.kernels.field.bricks import SAMPLES, place_of_sample, sample_at
-from raymarch.kernels.field.transfer import is_read, resample
+from raymarch.kernels.field.copies import is_read, resample
 from raymarch.volumes.bricks import BRICK
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import taichi as ti
 
-from raymarch.kernels.march.variant import Variant
+from raymarch.kernels.integrator.kernel import Variant
 
 
 class MarchCall(NamedTuple):

@@ -10,7 +10,9 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, trilinear, trilinear_slope
-from raymarch.kernels.march.extremum import (
+from raymarch.kernels.integrator.mode import RayMode
+from raymarch.kernels.integrator.passes import Passes, after
+from raymarch.kernels.modes.extremum import (
     extremum,
     extremum_adjoint,
     extremum_tangent,
@@ -19,13 +21,11 @@ from raymarch.kernels.march.extremum import (
     unit_of,
     winner_of,
 )
-from raymarch.kernels.march.mode import RayMode
-from raymarch.kernels.march.passes import Passes, after
 from raymarch.kernels.rays.cells import ends_of, segment_of
 from raymarch.kernels.rays.meeting import meet_adjoint, meet_tangent
 from raymarch.kernels.rays.nested import box_of, scale_of
 from raymarch.kernels.rays.placed import distance_of
-from raymarch.kernels.rays.traverse import jitter_of, steps_of
+from raymarch.kernels.rays.rays import jitter_of, steps_of
 
 
 @dataclass(frozen=True)

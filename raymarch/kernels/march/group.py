@@ -12,8 +12,8 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
-from raymarch.kernels.march.sample import located, optics_of
-from raymarch.kernels.rays.traverse import place_of
+from raymarch.kernels.integrator.sample import located, optics_of
+from raymarch.kernels.rays.rays import place_of
 
 GROUP = 8  # samples: with 4, 6 or 12 a step of a fit takes longer
 

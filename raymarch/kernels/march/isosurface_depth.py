@@ -10,9 +10,9 @@ from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import gather, scatter
-from raymarch.kernels.march.first_hit import hit_of, slope_at_hit
-from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.integrator.sample_adjoint import mark
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.rays.root import hit_of, slope_at_hit
 
 
 @ti.func

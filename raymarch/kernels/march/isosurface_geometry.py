@@ -5,16 +5,9 @@ Letters as in `isosurface`. The frame A enters by the normal: index space turned
 
 import taichi as ti
 
-from raymarch.kernels.march.central_difference import normal_slope
-from raymarch.kernels.march.first_hit import find_hits, hit_of
-from raymarch.kernels.march.isosurface import (
-    Surface,
-    adjoint_of_hit,
-    shade_hits,
-    shade_hits_adjoint,
-    shade_hits_tangent,
-    shaded,
-)
+from raymarch.kernels.integrator.passes import DepthPasses, Passes, after
+from raymarch.kernels.light.gradient import normal_slope
+from raymarch.kernels.light.shading import along_sphere, normal_of, painted, shade_tangent
 from raymarch.kernels.march.isosurface_depth import (
     by_value,
     distance_adjoint,
@@ -23,8 +16,15 @@ from raymarch.kernels.march.isosurface_depth import (
     distance_tangent,
 )
 from raymarch.kernels.march.normals import world_slope
-from raymarch.kernels.march.passes import DepthPasses, Passes, after
-from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade_tangent
+from raymarch.kernels.modes.isosurface import (
+    Surface,
+    adjoint_of_hit,
+    shade_hits,
+    shade_hits_adjoint,
+    shade_hits_tangent,
+    shaded,
+)
+from raymarch.kernels.rays.root import find_hits, hit_of
 
 
 @ti.kernel

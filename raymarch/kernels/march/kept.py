@@ -7,8 +7,8 @@ that is kept.
 
 import taichi as ti
 
+from raymarch.kernels.integrator.sample import colour_at, located
 from raymarch.kernels.march.group import densities_of_group, group_size, grouped
-from raymarch.kernels.march.sample import colour_at, located
 
 KEPT_DENSITIES, KEPT_COLOURS = 64, 32  # a ray
 

@@ -12,9 +12,9 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.field import activation
-from raymarch.kernels.march.first_hit import NEWTON, at
 from raymarch.kernels.march.transfer import FARTHEST, knot_below
 from raymarch.kernels.numeric import at_least, at_most
+from raymarch.kernels.rays.root import NEWTON, at
 
 # Of the four Gauss-Legendre points of 0..1 the first two, from 0, and their shares.
 OUTER, INNER = (0.06943184420297371, 0.17392742256872679), (0.33000947820757187, 0.3260725774312732)

@@ -11,8 +11,10 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, trilinear, trilinear_slope
-from raymarch.kernels.march.depth import MET
-from raymarch.kernels.march.line_integral import (
+from raymarch.kernels.integrator.depth import MET
+from raymarch.kernels.integrator.mode import RayMode
+from raymarch.kernels.integrator.passes import Passes
+from raymarch.kernels.modes.line_integral import (
     GAUSS,
     dot_of,
     gain_of,
@@ -23,8 +25,6 @@ from raymarch.kernels.march.line_integral import (
     line_integral_tangent,
     points_of,
 )
-from raymarch.kernels.march.mode import RayMode
-from raymarch.kernels.march.passes import Passes
 from raymarch.kernels.rays.cells import cell_at, ends_of, exit_of, first_sample, is_inside, next_cell, segment_of
 from raymarch.kernels.rays.meeting import meet_adjoint, meet_tangent
 from raymarch.kernels.rays.nested import box_of, scale_of

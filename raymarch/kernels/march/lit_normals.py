@@ -6,14 +6,14 @@ Verbin et al. 2022, "Ref-NeRF", equation 10. Letters as in `lit_transfer`.
 
 import taichi as ti
 
+from raymarch.kernels.integrator.depth import MET
+from raymarch.kernels.integrator.sample import fetch, located, ray_segment
+from raymarch.kernels.light.shading import normal_of
 from raymarch.kernels.march.compositing import composite, is_alive
-from raymarch.kernels.march.depth import MET
-from raymarch.kernels.march.lit_transfer import surface_of
-from raymarch.kernels.march.sample import fetch, located, ray_segment
-from raymarch.kernels.march.shading import normal_of
 from raymarch.kernels.march.transfer import optics
+from raymarch.kernels.modes.lit_transfer import surface_of
 from raymarch.kernels.rays.nested import box_of
-from raymarch.kernels.rays.traverse import empty_steps, place_of
+from raymarch.kernels.rays.rays import empty_steps, place_of
 
 
 @ti.kernel

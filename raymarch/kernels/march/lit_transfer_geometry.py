@@ -8,22 +8,22 @@ import taichi as ti
 
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather_slope
+from raymarch.kernels.integrator.mode import RayMode
+from raymarch.kernels.integrator.passes import Passes
+from raymarch.kernels.integrator.remaining import remaining_at_first
+from raymarch.kernels.integrator.sample import in_index_space
+from raymarch.kernels.light.occlusion import openness_slopes
+from raymarch.kernels.light.shading import AMBIENT, REACH, along_sphere, shade, shade_tangent
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.lit_normals import normals_of_lit
-from raymarch.kernels.march.lit_transfer import adjoint_of_lit, lit_adjoint, march_lit, surface_of
 from raymarch.kernels.march.lit_transfer_tangent import lit_tangent
-from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.normals import index_slope, world_slope
-from raymarch.kernels.march.occlusion import openness_slopes
-from raymarch.kernels.march.passes import Passes
 from raymarch.kernels.march.plain_transfer import as_plain, depth_gradients_of_samples, depth_of_samples
-from raymarch.kernels.march.remaining import remaining_at_first
-from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.march.shading import AMBIENT, REACH, along_sphere, shade, shade_tangent
 from raymarch.kernels.march.transfer import optics
+from raymarch.kernels.modes.lit_transfer import adjoint_of_lit, lit_adjoint, march_lit, surface_of
 from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
-from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of, widths_of
+from raymarch.kernels.rays.rays import empty_steps, jitter_of, step_at, steps_of, widths_of
 
 
 @ti.kernel

@@ -6,16 +6,16 @@ A sample's normal turns with all samples that its central differences read. Lett
 import taichi as ti
 
 from raymarch.kernels.field.gather import gather
-from raymarch.kernels.march.central_difference import normal_slope_tangent
+from raymarch.kernels.integrator.sample import fetch, located, ray_segment
+from raymarch.kernels.light.gradient import normal_slope_tangent
+from raymarch.kernels.light.occlusion import openness_tangent
+from raymarch.kernels.light.shading import AMBIENT, REACH, along_sphere, shade, shade_tangent
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.lit_transfer import surface_of
 from raymarch.kernels.march.normals import world_slope
-from raymarch.kernels.march.occlusion import openness_tangent
-from raymarch.kernels.march.sample import fetch, located, ray_segment
-from raymarch.kernels.march.shading import AMBIENT, REACH, along_sphere, shade, shade_tangent
 from raymarch.kernels.march.transfer import optics, table_tangent
+from raymarch.kernels.modes.lit_transfer import surface_of
 from raymarch.kernels.rays.nested import box_of
-from raymarch.kernels.rays.traverse import empty_steps, place_of
+from raymarch.kernels.rays.rays import empty_steps, place_of
 
 
 @ti.kernel

@@ -12,8 +12,8 @@ from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import is_sparse
 from raymarch.kernels.field.gather import is_flat, place_of_cell
+from raymarch.kernels.integrator.sample import fetch, weighted_colour
 from raymarch.kernels.march.compositing import is_alive
-from raymarch.kernels.march.sample import fetch, weighted_colour
 
 LONG = 16  # samples
 END = -1  # in place of a cell where a group has no more

@@ -7,9 +7,9 @@ distance. So what one camera alone sees grows the fastest, and floats before it.
 
 import taichi as ti
 
-from raymarch.kernels.march.sample import in_index_space
+from raymarch.kernels.integrator.sample import in_index_space
 from raymarch.kernels.rays.nested import box_of, scale_of, seen_from, shell_segment
-from raymarch.kernels.rays.traverse import clip, step_at
+from raymarch.kernels.rays.rays import clip, step_at
 
 
 @ti.func

@@ -5,14 +5,14 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather_slope
+from raymarch.kernels.integrator.depth import MET
+from raymarch.kernels.integrator.sample import in_index_space
+from raymarch.kernels.light.shading import normal_of
 from raymarch.kernels.march.compositing import composite, is_alive
-from raymarch.kernels.march.depth import MET
-from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.march.shading import normal_of
 from raymarch.kernels.march.transfer import optics
 from raymarch.kernels.rays.clip import kept_segment
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
-from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.rays import empty_steps, jitter_of, step_at, steps_of
 
 
 @ti.func

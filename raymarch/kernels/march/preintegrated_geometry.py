@@ -10,27 +10,26 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, trilinear_slope
+from raymarch.kernels.integrator.mode import RayMode
+from raymarch.kernels.integrator.passes import Passes
+from raymarch.kernels.integrator.remaining import remaining_at_first
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.first_hit import at, cubic_of
 from raymarch.kernels.march.knots import POINTS, above_first, beyond_knot, move_by_value, next_knot, point_of
-from raymarch.kernels.march.mode import RayMode
-from raymarch.kernels.march.passes import Passes
 from raymarch.kernels.march.plain_transfer import (
     as_plain,
     depth_gradients_of_samples,
     depth_of_samples,
     normals_of_samples,
 )
-from raymarch.kernels.march.preintegrated import (
+from raymarch.kernels.march.preintegrated_tangent import preintegrated_tangent
+from raymarch.kernels.march.transfer import extinction, shade_of
+from raymarch.kernels.modes.preintegrated import (
     adjoint_of_point,
     begin_cell,
     intervals_of,
     march_preintegrated,
     preintegrated_adjoint,
 )
-from raymarch.kernels.march.preintegrated_tangent import preintegrated_tangent
-from raymarch.kernels.march.remaining import remaining_at_first
-from raymarch.kernels.march.transfer import extinction, shade_of
 from raymarch.kernels.rays.cells import (
     beyond_empty,
     cell_at,
@@ -44,6 +43,7 @@ from raymarch.kernels.rays.cells import (
 )
 from raymarch.kernels.rays.meeting import meet_adjoint, meet_tangent
 from raymarch.kernels.rays.nested import box_of, scale_of
+from raymarch.kernels.rays.root import at, cubic_of
 
 KNOT = 1 << 20  # number of no face
 

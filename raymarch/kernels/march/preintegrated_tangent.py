@@ -10,10 +10,9 @@ from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.first_hit import at, cubic_of
 from raymarch.kernels.march.knots import POINTS, above_first, beyond_knot, move_by_value, next_knot, point_of, slope_at
-from raymarch.kernels.march.preintegrated import begin_cell, intervals_of
 from raymarch.kernels.march.transfer import extinction, shade_of
+from raymarch.kernels.modes.preintegrated import begin_cell, intervals_of
 from raymarch.kernels.rays.cells import (
     beyond_empty,
     cell_at,
@@ -24,6 +23,7 @@ from raymarch.kernels.rays.cells import (
     next_cell,
     segment_of,
 )
+from raymarch.kernels.rays.root import at, cubic_of
 
 
 @ti.func

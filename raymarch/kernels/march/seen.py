@@ -2,10 +2,10 @@
 
 import taichi as ti
 
+from raymarch.kernels.integrator.sample import fetch, located, ray_segment
 from raymarch.kernels.march.compositing import composite, is_alive
-from raymarch.kernels.march.sample import fetch, located, ray_segment
 from raymarch.kernels.march.transfer import classified
-from raymarch.kernels.rays.traverse import empty_steps, place_of
+from raymarch.kernels.rays.rays import empty_steps, place_of
 
 
 @ti.kernel

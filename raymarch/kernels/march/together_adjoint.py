@@ -11,10 +11,11 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.field.touched import add_features
+from raymarch.kernels.integrator.sample import colour_at, fetch, located
+from raymarch.kernels.integrator.sample_adjoint import mark
 from raymarch.kernels.march.compositing import contributes, is_alive
-from raymarch.kernels.march.sample import colour_at, fetch, located
-from raymarch.kernels.march.sample_adjoint import mark
-from raymarch.kernels.march.together import (
+from raymarch.kernels.march.transfer import extinction, knot_below, optics, shade_of
+from raymarch.kernels.modes.together import (
     inside_of,
     look_ahead,
     most_harmonics,
@@ -25,11 +26,10 @@ from raymarch.kernels.march.together import (
     row,
     spans_of,
 )
-from raymarch.kernels.march.transfer import extinction, knot_below, optics, shade_of
-from raymarch.kernels.march.transfer_adjoint import add_to_knots
+from raymarch.kernels.modes.transfer import add_to_knots
 from raymarch.kernels.numeric import exp
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.traverse import FAR, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.rays import FAR, jitter_of, step_at, steps_of
 
 
 @ti.func

@@ -9,7 +9,9 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.march.compositing import contributes, is_alive
-from raymarch.kernels.march.together import (
+from raymarch.kernels.march.together_adjoint import samples_of
+from raymarch.kernels.march.transfer import optics, table_tangent
+from raymarch.kernels.modes.together import (
     inside_of,
     look_ahead,
     most_harmonics,
@@ -20,10 +22,8 @@ from raymarch.kernels.march.together import (
     row,
     spans_of,
 )
-from raymarch.kernels.march.together_adjoint import samples_of
-from raymarch.kernels.march.transfer import optics, table_tangent
 from raymarch.kernels.numeric import exp
-from raymarch.kernels.rays.traverse import FAR, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.rays import FAR, jitter_of, step_at, steps_of
 
 
 @ti.func

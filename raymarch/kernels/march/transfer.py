@@ -8,8 +8,8 @@ Letters: i the knot below a value, beyond how far that is above it, shade (red, 
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.march.emission_absorption import adjoint, composite, tangent
-from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.integrator.mode import Mode
+from raymarch.kernels.modes.emission_absorption import adjoint, composite, tangent
 from raymarch.kernels.numeric import at_least, at_most, log_of_rest
 from raymarch.volumes.transfer_function import MOST_OPAQUE
 

@@ -10,7 +10,7 @@ from raymarch import runtime
 from raymarch.kernels.rays.clip import kept_segment
 from raymarch.kernels.rays.nested import box_of, first_of, seen_from
 from raymarch.kernels.rays.placed import placed
-from raymarch.kernels.rays.traverse import FAR, PARALLEL, within_box
+from raymarch.kernels.rays.rays import FAR, PARALLEL, within_box
 
 
 @ti.func

@@ -9,7 +9,7 @@ import taichi as ti
 
 from raymarch.kernels.rays.nested import box_of, clip_to_boxes, first_of, scale_of, seen_from, shell_segment
 from raymarch.kernels.rays.placed import through_ndc
-from raymarch.kernels.rays.traverse import PARALLEL, within_box
+from raymarch.kernels.rays.rays import PARALLEL, within_box
 
 PLANE = 3
 MOST = 12  # six faces of a box, and six planes

@@ -9,7 +9,7 @@ the innermost first. Cascades as in Mueller et al. 2022, "Instant neural graphic
 
 import taichi as ti
 
-from raymarch.kernels.rays.traverse import clip_faces, clip_to_box, within_box
+from raymarch.kernels.rays.rays import clip_faces, clip_to_box, within_box
 
 
 @ti.func

@@ -5,7 +5,7 @@ Through NDC a ray is marched by its length there, which `distance_of` takes back
 
 import taichi as ti
 
-from raymarch.kernels.rays.traverse import FAR, PARALLEL
+from raymarch.kernels.rays.rays import FAR, PARALLEL
 
 
 @ti.func

@@ -28,7 +28,7 @@ from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.geometry.pose import PLACE
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.modes.registry import MODES
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
 from raymarch.volumes.transfer_function import TRANSFER, TransferFunction

@@ -11,7 +11,7 @@ from raymarch.arguments.checks import number, whole
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.rays import Rays
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.modes.registry import MODES
 from raymarch.viewer.pictures.eye import MOST_SIDE, Eye, Look
 from raymarch.viewer.pictures.slice_picture import sampled, slice_point
 from raymarch.viewer.pictures.source import Source, VolumeSource

@@ -21,7 +21,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.orbit import orbit_of_points, orbit_of_volume
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.modes.registry import MODES
 from raymarch.rendering.default_look import ELEVATION, DefaultLook, default_look, seen_points
 from raymarch.rendering.march_settings import March, require_seen, skip_unseen
 from raymarch.viewer.pictures.eye import Look, Slice
@@ -289,7 +289,7 @@ def has_video() -> bool:
 
 def _mode(name: str) -> dict[str, Any]:
     """Mode as a page needs to know it."""
-    from raymarch.kernels.march.passes import passes_of
+    from raymarch.kernels.integrator.passes import passes_of
 
     rule = MODES.get(name)
     if rule is None:  # one of the user's own

@@ -14,8 +14,9 @@ from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, weights
+from raymarch.kernels.integrator.remaining import optical_depth_gradient, pass_sample, remaining_at_first
+from raymarch.kernels.integrator.sample_adjoint import mark
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.first_hit import at, cubic_of, extrema_of
 from raymarch.kernels.march.knots import (
     PIECES,
     POINTS,
@@ -28,10 +29,8 @@ from raymarch.kernels.march.knots import (
     point_of,
     slope_at,
 )
-from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_at_first
-from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.march.transfer import extinction, shade_of
-from raymarch.kernels.march.transfer_adjoint import add_to_knots
+from raymarch.kernels.modes.transfer import add_to_knots
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.cells import (
     beyond_empty,
@@ -43,6 +42,7 @@ from raymarch.kernels.rays.cells import (
     next_cell,
     segment_of,
 )
+from raymarch.kernels.rays.root import at, cubic_of, extrema_of
 
 
 @ti.func

@@ -10,10 +10,10 @@ import taichi as ti
 
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather, gather_slope, scatter
-from raymarch.kernels.march.central_difference import bounds_of
-from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.integrator.sample_adjoint import mark
+from raymarch.kernels.light.gradient import bounds_of
 from raymarch.kernels.march.transfer import optics, table_tangent
-from raymarch.kernels.march.transfer_adjoint import add_gradient_of_sigma
+from raymarch.kernels.modes.transfer import add_gradient_of_sigma
 from raymarch.kernels.numeric import exp
 from raymarch.kernels.rays.nested import scale_of
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.depth import depth_adjoint, depth_tangent, march_depth
-from raymarch.kernels.march.depth_geometry import depth_geometry_adjoint, depth_geometry_tangent
-from raymarch.kernels.march.geometry import geometry_adjoint, geometry_tangent
-from raymarch.kernels.march.march import march
-from raymarch.kernels.march.march_adjoint import march_adjoint
-from raymarch.kernels.march.march_tangent import march_tangent
-from raymarch.kernels.march.mode import AnyMode, RayMode
+from raymarch.kernels.integrator.depth import depth_adjoint, depth_tangent, march_depth
+from raymarch.kernels.integrator.depth_geometry import depth_geometry_adjoint, depth_geometry_tangent
+from raymarch.kernels.integrator.geometry import geometry_adjoint, geometry_tangent
+from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.march_adjoint import march_adjoint
+from raymarch.kernels.integrator.march_tangent import march_tangent
+from raymarch.kernels.integrator.mode import AnyMode, RayMode
 from raymarch.kernels.march.normals import march_normals
 
 
@@ -103,7 +103,7 @@ def passes_of(mode: AnyMode) -> Passes:
     """Passes of a mode: its own, or those of all that composite sample by sample.
 
     Example:
-        >>> from raymarch.kernels.march.modes import MODES
+        >>> from raymarch.kernels.modes.registry import MODES
         >>> passes_of(MODES["x-ray"]) is COMPOSITING
         True
     """

@@ -15,8 +15,8 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear, weights
 from raymarch.kernels.field.gather import gather
-from raymarch.kernels.march.mode import MOST, sloping
-from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.integrator.mode import MOST, sloping
+from raymarch.kernels.integrator.sample_adjoint import mark
 from raymarch.kernels.numeric import at_most, exp
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.cells import cell_at, exit_of, first_sample, is_inside, next_cell, segment_of

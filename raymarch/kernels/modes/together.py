@@ -14,15 +14,15 @@ from typing import Any
 import taichi as ti
 
 from raymarch.kernels.field.harmonics import basis
+from raymarch.kernels.integrator.depth import LEAST, MET
+from raymarch.kernels.integrator.kernel import Variant
+from raymarch.kernels.integrator.sample import colour_at, fetch, located
 from raymarch.kernels.march.compositing import contributes, is_alive
-from raymarch.kernels.march.depth import LEAST, MET
-from raymarch.kernels.march.sample import colour_at, fetch, located
 from raymarch.kernels.march.transfer import classified
-from raymarch.kernels.march.variant import Variant
 from raymarch.kernels.numeric import at_most, exp
 from raymarch.kernels.rays.clip import cut_by_planes
 from raymarch.kernels.rays.placed import placed
-from raymarch.kernels.rays.traverse import FAR, clip, jitter_of, step_at, steps_ahead, steps_of, within_box
+from raymarch.kernels.rays.rays import FAR, clip, jitter_of, step_at, steps_ahead, steps_of, within_box
 
 SMALL, TERMS = 0.3, 11  # optical depth up to which phi is summed up as a series, of so many terms
 

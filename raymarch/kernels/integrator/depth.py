@@ -13,17 +13,17 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather, scatter
+from raymarch.kernels.integrator.remaining import FADED, optical_depth_gradient, pass_sample
+from raymarch.kernels.integrator.sample import in_index_space
+from raymarch.kernels.integrator.sample_adjoint import mark
 from raymarch.kernels.march.compositing import composite, is_alive
-from raymarch.kernels.march.remaining import FADED, optical_depth_gradient, pass_sample
-from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.march.transfer import optics, table_tangent
-from raymarch.kernels.march.transfer_adjoint import add_gradient_of_sigma
+from raymarch.kernels.modes.transfer import add_gradient_of_sigma
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.clip import kept_segment
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
 from raymarch.kernels.rays.placed import distance_of
-from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.rays import empty_steps, jitter_of, step_at, steps_of
 
 MET = 0.01  # opacity under which a ray counts as having met nothing
 LEAST = 1e-12  # of the weights' sum

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raymarch.kernels.field.activation import ColourFunctions, DensityFunctions
-from raymarch.kernels.march.mode import AnyMode
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.integrator.mode import AnyMode
+from raymarch.kernels.modes.registry import MODES
 
 
 @dataclass(frozen=True)

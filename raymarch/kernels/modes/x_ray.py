@@ -5,7 +5,7 @@ Where depths are under 0, T is over 1. At `MOST` it stays, and has no derivative
 
 import taichi as ti
 
-from raymarch.kernels.march.mode import MOST, Mode
+from raymarch.kernels.integrator.mode import MOST, Mode
 from raymarch.kernels.numeric import at_most, exp
 
 

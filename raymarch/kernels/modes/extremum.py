@@ -12,12 +12,12 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import scatter_corners, weights
 from raymarch.kernels.field.gather import gather
-from raymarch.kernels.march.sample import located
-from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.integrator.sample import located
+from raymarch.kernels.integrator.sample_adjoint import mark
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.cells import cell_at, ends_of, first_sample, segment_of
 from raymarch.kernels.rays.nested import box_of, scale_of
-from raymarch.kernels.rays.traverse import jitter_of, step_at, steps_of
+from raymarch.kernels.rays.rays import jitter_of, step_at, steps_of
 
 
 @ti.func

@@ -4,8 +4,8 @@ import taichi as ti
 
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import add, scatter
+from raymarch.kernels.integrator.remaining import optical_depth_gradient, pass_sample, remaining_again
 from raymarch.kernels.march.compositing import contributes
-from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_again
 from raymarch.kernels.march.transfer import extinction, knot_below, shade_of, slope_of
 
 

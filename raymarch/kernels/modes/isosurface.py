@@ -17,15 +17,15 @@ from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
 from raymarch.kernels.field.touched import add_features
-from raymarch.kernels.march.central_difference import normal_slope, normal_slope_tangent, scatter_normal_slope
-from raymarch.kernels.march.first_hit import hit_of, slope_at_hit
-from raymarch.kernels.march.geometry import colour_slopes
-from raymarch.kernels.march.mode import RayMode
+from raymarch.kernels.integrator.geometry import colour_slopes
+from raymarch.kernels.integrator.mode import RayMode
+from raymarch.kernels.integrator.sample import colour_at, fetch
+from raymarch.kernels.integrator.sample_adjoint import mark
+from raymarch.kernels.light.gradient import normal_slope, normal_slope_tangent, scatter_normal_slope
+from raymarch.kernels.light.shading import along_sphere, normal_of, painted, shade, shade_adjoint, shade_tangent
 from raymarch.kernels.march.normals import index_slope, world_slope
-from raymarch.kernels.march.sample import colour_at, fetch
-from raymarch.kernels.march.sample_adjoint import mark
-from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade, shade_adjoint, shade_tangent
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.rays.root import hit_of, slope_at_hit
 
 
 @dataclass(frozen=True)

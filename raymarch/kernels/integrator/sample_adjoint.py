@@ -6,11 +6,11 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import block_of_cell
 from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.field.touched import add_features
+from raymarch.kernels.integrator.remaining import optical_depth_gradient, pass_sample, remaining_again
+from raymarch.kernels.integrator.sample import colour_at, located
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.march.kept import colour_again
-from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_again
 from raymarch.kernels.march.roulette import share_of_draw
-from raymarch.kernels.march.sample import colour_at, located
 
 
 @ti.func

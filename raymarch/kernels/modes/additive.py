@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import taichi as ti
 
-from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.integrator.mode import Mode
 
 
 @dataclass(frozen=True)

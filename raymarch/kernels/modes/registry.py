@@ -1,13 +1,13 @@
 """Modes that are known by name, the default first."""
 
-from raymarch.kernels.march.additive import ADDITIVE
-from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
+from raymarch.kernels.integrator.mode import AnyMode
 from raymarch.kernels.march.extremum_geometry import MAXIMUM, MINIMUM
 from raymarch.kernels.march.isosurface_geometry import ISOSURFACE
 from raymarch.kernels.march.line_integral_geometry import AVERAGE, X_RAY_EXACT
-from raymarch.kernels.march.mode import AnyMode
 from raymarch.kernels.march.transfer import TRANSFER
-from raymarch.kernels.march.x_ray import X_RAY
+from raymarch.kernels.modes.additive import ADDITIVE
+from raymarch.kernels.modes.emission_absorption import EMISSION_ABSORPTION
+from raymarch.kernels.modes.x_ray import X_RAY
 
 # By a volume's own sigma and colour.
 COMPOSITING_MODES = {mode.name: mode for mode in (EMISSION_ABSORPTION, ADDITIVE, X_RAY)}

@@ -13,19 +13,19 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import scatter
-from raymarch.kernels.march.central_difference import normal_slope, scatter_normal_slope
+from raymarch.kernels.integrator.remaining import optical_depth_gradient, pass_sample, remaining_at_first
+from raymarch.kernels.integrator.sample import fetch, located, ray_segment
+from raymarch.kernels.integrator.sample_adjoint import mark
+from raymarch.kernels.light.gradient import normal_slope, scatter_normal_slope
+from raymarch.kernels.light.occlusion import add_openness, openness
+from raymarch.kernels.light.shading import AMBIENT, REACH, along_sphere, normal_of, painted, shade, shade_adjoint
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.normals import index_slope, world_slope
-from raymarch.kernels.march.occlusion import add_openness, openness
-from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_at_first
-from raymarch.kernels.march.sample import fetch, located, ray_segment
-from raymarch.kernels.march.sample_adjoint import mark
-from raymarch.kernels.march.shading import AMBIENT, REACH, along_sphere, normal_of, painted, shade, shade_adjoint
 from raymarch.kernels.march.transfer import classified, extinction, knot_below, shade_of, slope_of
-from raymarch.kernels.march.transfer_adjoint import add_to_knots
+from raymarch.kernels.modes.transfer import add_to_knots
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.nested import box_of
-from raymarch.kernels.rays.traverse import empty_steps, place_of
+from raymarch.kernels.rays.rays import empty_steps, place_of
 
 
 @ti.func

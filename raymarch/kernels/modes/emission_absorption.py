@@ -3,7 +3,7 @@
 
 import taichi as ti
 
-from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.numeric import exp
 
 

@@ -9,7 +9,7 @@ from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.rays.clip import kept_of_ray
 from raymarch.kernels.rays.placed import placed
-from raymarch.kernels.rays.traverse import jitter_of, steps_of
+from raymarch.kernels.rays.rays import jitter_of, steps_of
 
 
 @ti.func

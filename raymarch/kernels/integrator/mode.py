@@ -55,7 +55,7 @@ class Mode:
     for derivatives that are not those of its rule.
 
     Example:
-        >>> from raymarch.kernels.march.modes import MODES
+        >>> from raymarch.kernels.modes.registry import MODES
         >>> MODES["x-ray"].background
         False
     """
