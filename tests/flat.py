@@ -6,7 +6,7 @@ import cases
 import drive
 
 from raymarch import runtime
-from raymarch.kernels.march.long_group import goes_long
+from raymarch.kernels.integrator.sample import goes_long
 
 
 def image(slots, step, min_transmittance, min_weight, mode):

@@ -12,7 +12,7 @@ from raymarch import runtime
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
-from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
+from raymarch.kernels.integrator.sample import KEPT_COLOURS, KEPT_DENSITIES
 
 ROOM = {"kept_density": KEPT_DENSITIES, "kept_colour": KEPT_COLOURS}  # a ray; the last lane is the sample's number
 STEPS = {"fewer samples than there is room for": 0.9, "more": 0.04}  # voxels

@@ -20,10 +20,11 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
+from raymarch.kernels.field.touched import mark
 from raymarch.kernels.fit.choice import shuffled
 from raymarch.kernels.integrator.kernel import Variant
-from raymarch.kernels.integrator.sample_adjoint import mark
 from raymarch.kernels.integrator.splat import splat_adjoint
+from raymarch.kernels.modes.registry import MODES
 from raymarch.rendering.renderer import render
 from raymarch.tape.splatting import Splat, splat
 from raymarch.views.views import Views
@@ -192,11 +193,15 @@ def log_of_rest(x):
 
 
 def density(name, x):
-    return numbers(density_of, x, Variant(DENSITY_FUNCTIONS[name], COLOUR_FUNCTIONS["sigmoid"]))
+    return numbers(
+        density_of, x, Variant(DENSITY_FUNCTIONS[name], COLOUR_FUNCTIONS["sigmoid"], MODES["emission-absorption"])
+    )
 
 
 def density_slope(name, x):
-    return numbers(density_slope_of, x, Variant(DENSITY_FUNCTIONS[name], COLOUR_FUNCTIONS["sigmoid"]))
+    return numbers(
+        density_slope_of, x, Variant(DENSITY_FUNCTIONS[name], COLOUR_FUNCTIONS["sigmoid"], MODES["emission-absorption"])
+    )
 
 
 @ti.kernel

@@ -51,8 +51,8 @@ FAULTS = [
     Fault(
         "a tree that was closed is taken in twice",
         "Owner.close",
-        "self._watching.detach()\n            pool.give",
-        "self._watching.peek()\n            pool.give",
+        "self._watching.detach()\n            give",
+        "self._watching.peek()\n            give",
         (
             POOL + "test_what_was_closed_is_kept_once",
             POOL + "test_what_was_never_closed_is_taken_back",

@@ -172,7 +172,7 @@ FAULTS = [
     ),
     Fault(
         "a mode of one's own may be wrong by all of its slope",
-        "mode_check:GOOD",
+        "march_settings:GOOD",
         "GOOD = 1e-2",
         "GOOD = 1e0",
         ("tests/kernels/test_own_modes.py::test_a_wrong_part_is_named_in_one_line",),
@@ -229,8 +229,8 @@ FAULTS = [
     Fault(
         "what an interrupted adjoint left is in the next",
         "Grid.begin_gradient",
-        "self.reduce_slots()\n        transfer.clear_gradients",
-        "self.slots\n        transfer.clear_gradients",
+        "self.reduce_slots()\n        copies.clear_gradients",
+        "self.slots\n        copies.clear_gradients",
         ("tests/gradients/test_projector.py::test_what_an_interrupted_adjoint_left_is_in_no_other",),
     ),
     Fault(

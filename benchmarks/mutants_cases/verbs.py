@@ -8,8 +8,8 @@ FAULTS = [
     Fault(
         "wrong usage ends as a failure does",
         "main",
-        "say.guess_of(error))\n        sys.exit(2)",
-        "say.guess_of(error))\n        sys.exit(1)",
+        "output.guess_of(error))\n        sys.exit(2)",
+        "output.guess_of(error))\n        sys.exit(1)",
         (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
     ),
     Fault(
@@ -71,8 +71,8 @@ FAULTS = [
     Fault(
         "Ctrl-C ends with the status of success",
         "main",
-        'except (click.exceptions.Abort, KeyboardInterrupt):\n        say.note("interrupted")\n        sys.exit(1)',
-        'except (click.exceptions.Abort, KeyboardInterrupt):\n        say.note("interrupted")\n        sys.exit(0)',
+        'except (click.exceptions.Abort, KeyboardInterrupt):\n        output.note("interrupted")\n        sys.exit(1)',
+        'except (click.exceptions.Abort, KeyboardInterrupt):\n        output.note("interrupted")\n        sys.exit(0)',
         (KEEPING + "test_a_signal_ends_a_verb_in_one_line_and_tidies_up",),
     ),
     Fault(

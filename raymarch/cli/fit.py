@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,16 +13,13 @@ import click
 from raymarch.cli import options, output, serving
 from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, as_usage
 from raymarch.cli.start import Device, computed_on
-from raymarch.errors import RaymarchError
-from raymarch.fitting.report import cut_short
-from raymarch.io.volumes.volume_file import describe, save
-from raymarch.volumes.volume import Volume
 
 if TYPE_CHECKING:
     from raymarch.fitting.checkpoints.checkpoints import Checkpoints
     from raymarch.fitting.fitter import Fitter
     from raymarch.fitting.forecast import Forecast
     from raymarch.fitting.report import Fit
+    from raymarch.fitting.save_fit import Kept
     from raymarch.fitting.settings.settings import FitSettings
     from raymarch.registration.refine import Refinement
     from raymarch.viewer.fit_viewer import FitViewer
@@ -228,6 +222,7 @@ def _run(
     from raymarch.cli.output import FitProgress
     from raymarch.fitting import fit as fitting
     from raymarch.fitting.report import NoStep, cut_short
+    from raymarch.fitting.save_fit import keep
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
     from raymarch.registration.refined_fit import fit_refined
     from raymarch.system.interrupt import asked_to_stop
@@ -405,84 +400,3 @@ def in_words(forecast: Forecast) -> str:
             f"start   {forecast.preparation:.0f} s here of loading and compiling, which come before; less once compiled"
         )
     return "\n".join(lines)
-
-
-# Saving the volume of a fit: less never takes the place of more, and nothing is lost.
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Place of a saved volume, and why it is not where it was wanted; "" if it is."""
-
-    path: Path
-    why: str = ""
-
-
-def keep(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) -> Kept:
-    """Volume of a fit saved to `path`, or beside it where it was cut short and `path` is a finished one.
-
-    Where it cannot be written there, it goes to the working folder, the temporary one or the home, under a name that
-    is free. An older one that was cut short is replaced.
-
-    Raises RaymarchError where none of them takes it.
-
-    Example:
-        >>> ball = Volume.from_function(lambda p: p[..., 0], shape=(4, 4, 4))
-        >>> keep(ball, "ball.h5").path.name
-        'ball.h5'
-    """
-    wanted = Path(path)
-    place, why = wanted, ""
-    if cut_short(volume.provenance.get("ended")) and _is_finished(wanted):
-        place = next(p for p in _numbered(wanted, ".interrupted") if not _is_something(p) or _is_cut_short(p))
-        why = f"{wanted} is finished and stays as it was; this one, cut short, is {place}"
-    try:
-        save(volume, place, overwrite and place == wanted)
-        return Kept(place, why)
-    except RaymarchError as error:
-        for folder in (Path.cwd, _private_folder, Path.home):
-            if second := _saved_in(folder, volume, wanted):
-                return Kept(second, f"{error}; it is saved as {second}, move it from there")
-        raise
-
-
-def _saved_in(folder: Callable[[], Path], volume: Volume, wanted: Path) -> Path | None:
-    """Where it was saved in the folder, under a name as wanted that was free; None if it could not be."""
-    try:
-        path = next(p for p in _numbered(folder() / wanted.name) if not _is_something(p))
-        save(volume, path)
-        return path
-    except (RaymarchError, OSError, RuntimeError):  # RuntimeError: there is no home
-        return None
-
-
-def _private_folder() -> Path:
-    """A new folder: in the one for temporary files others could have laid links under the volume's name."""
-    return Path(tempfile.mkdtemp(prefix="raymarch-"))
-
-
-def _numbered(path: Path, extra: str = "") -> Iterator[Path]:
-    """`ball.h5` as ball.h5, ball-2.h5, ball-3.h5 and so on, with something extra before the suffix."""
-    for i in range(1, 1000):
-        yield path.with_name(f"{path.stem}{extra}{f'-{i}' if i > 1 else ''}{path.suffix}")
-
-
-def _is_something(path: Path) -> bool:
-    return os.path.lexists(path)
-
-
-def _is_finished(path: Path) -> bool:
-    """Whether it is a volume that was not cut short; one that no fit made is."""
-    return _ended(path) is not None and not _is_cut_short(path)
-
-
-def _is_cut_short(path: Path) -> bool:
-    return cut_short(_ended(path))
-
-
-def _ended(path: Path) -> object:
-    """How the fit of a volume file ended, as it says itself; "" where it does not, None where it is no volume."""
-    try:
-        return describe(path).provenance.get("ended") or ""
-    except RaymarchError:
-        return None

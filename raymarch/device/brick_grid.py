@@ -13,7 +13,7 @@ from raymarch.device.grid import Grid, begin_anew, require_gradient, require_roo
 from raymarch.device.memory import grid_bytes, pool_shape
 from raymarch.device.pool import SMALL, release
 from raymarch.errors import RaymarchError
-from raymarch.kernels.field import occupancy, pool
+from raymarch.kernels.field import copies, occupancy
 from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import BRICK, Bricks, table_shape
@@ -143,7 +143,7 @@ class BrickGrid(Grid):
 
     def _put(self, table: np.ndarray) -> None:
         """Put a table of places."""
-        pool.table_in(self.fields, np.ascontiguousarray(table, np.int32))
+        copies.table_in(self.fields, np.ascontiguousarray(table, np.int32))
         self._bricks = int(np.count_nonzero(table))
 
     def table(self) -> np.ndarray:
@@ -159,11 +159,11 @@ class BrickGrid(Grid):
     def set_activation(self, activation: Activation) -> None:
         """Set the activation by which raw numbers are read; the missing bricks are empty by it."""
         super().set_activation(activation)
-        pool.clear_missing(self.fields, activation.empty)
+        copies.clear_missing(self.fields, activation.empty)
 
     def fill(self, density: float, feature: float) -> None:
         """Constant values on the samples of the bricks that are there."""
-        pool.fill_places(self.fields, self._places, density, feature)
+        copies.fill_places(self.fields, self._places, density, feature)
 
     def _upload_samples(self, volume: Volume) -> None:
         bricks = sparse_of(volume.samples, volume.activation.empty).bricks
@@ -176,18 +176,18 @@ class BrickGrid(Grid):
         """Put values to the places that the table has, in its order."""
         if bricks.count:
             flat = bricks.density.reshape(-1, SAMPLES), bricks.features.reshape(bricks.count, SAMPLES, -1)
-            pool.bricks_in(*(np.array(a, runtime.dtype(), order="C") for a in flat), self.fields)
+            copies.bricks_in(*(np.array(a, runtime.dtype(), order="C") for a in flat), self.fields)
 
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to the bricks that occupied cells read at a finer level; moments start from zero."""
         table = self._table(self.occupied_cells(), shape)
         require_gradient(self)
         old_top = self.max_index
-        pool.save_places(self.fields, self._places)
+        copies.save_places(self.fields, self._places)
         self._put(table)
         stretch(self, shape)
         top, level = ti.Vector(old_top.tolist()), ti.Vector(list(self.shape))
-        pool.refine_places(self.fields, top, self._places, level, self.activation.empty)
+        copies.refine_places(self.fields, top, self._places, level, self.activation.empty)
         begin_anew(self)
 
     def end_fit(self) -> None:
@@ -212,10 +212,10 @@ class BrickGrid(Grid):
         density = np.empty((len(places), SAMPLES), runtime.dtype())
         features = np.empty((*density.shape, width), density.dtype)
         if len(places):
-            pool.bricks_out(self.fields, places, density, features)
+            copies.bricks_out(self.fields, places, density, features)
             if carved:
                 ends = ti.Vector(list(self.shape)), self.activation.empty
-                pool.empty_unread(self.fields, places, density, features, *ends)
+                copies.empty_unread(self.fields, places, density, features, *ends)
         numbers = np.where(table > 0, np.searchsorted(places, table), -1).astype(np.int32)
         cube = (len(places), BRICK, BRICK, BRICK)
         return Bricks(numbers, density.reshape(cube), features.reshape(*cube, width))

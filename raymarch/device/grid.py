@@ -18,10 +18,11 @@ from raymarch.device.own_functions import colour_functions, density_functions
 from raymarch.device.pool import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import voxel_of
-from raymarch.kernels.field import copies, distance, occupancy
-from raymarch.kernels.field.distance import FULL
+from raymarch.kernels.field import copies, occupancy
+from raymarch.kernels.field.occupancy import FULL
 from raymarch.kernels.fit.reduce import reduce_slots
 from raymarch.kernels.integrator.kernel import Variant
+from raymarch.kernels.modes.registry import MODES
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.storage import Dense, Sparse
 from raymarch.volumes.transfer_function import TransferFunction
@@ -93,10 +94,10 @@ class Occupancy(Owner[Fields]):
         count = np.count_nonzero(to_occupied == 0)
         cells, axes = ti.Vector(list(self.cells)), [ti.Vector(axis) for axis in np.eye(3, dtype=int).tolist()]
         for a in range(3):
-            distance.spread_along(to_occupied, to_empty, scratch, cells, axes[a], axes[a - 2], axes[a - 1], a == 0)
+            occupancy.spread_along(to_occupied, to_empty, scratch, cells, axes[a], axes[a - 2], axes[a - 1], a == 0)
         blocks = np.empty([-(-n // self.mark) + 1 for n in self.shape], np.uint8)
         per_index = ti.Vector([c / (n - 1.0) for c, n in zip(self.cells, self.shape, strict=True)])
-        distance.reach_blocks(to_occupied, blocks, cells, per_index, self.mark)
+        occupancy.reach_blocks(to_occupied, blocks, cells, per_index, self.mark)
         occupancy.occupancy_in(to_occupied, to_empty, blocks, self.fields)
         return float(count / np.prod(self.cells))
 
@@ -167,7 +168,8 @@ class Grid(Occupancy):
     @property
     def variant(self) -> Variant:
         """Kernel variant of a march over this grid that is not told another mode."""
-        return Variant(density_functions(self.activation), colour_functions(self.activation))
+        activation = self.activation
+        return Variant(density_functions(activation), colour_functions(activation), MODES["emission-absorption"])
 
     @property
     def voxel(self) -> float:

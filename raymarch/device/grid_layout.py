@@ -18,7 +18,7 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
 from raymarch.kernels.field.tables import numbers_in
-from raymarch.kernels.fit.coarse import CUBE
+from raymarch.kernels.fit.adam import CUBE
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import table_shape
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from raymarch import runtime
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
+from raymarch.kernels.integrator.sample import KEPT_COLOURS, KEPT_DENSITIES
 from raymarch.runtime.gpu_memory import gpu_bytes
 from raymarch.system.resources import free_bytes as _free_bytes
 from raymarch.volumes.bricks import BRICK, table_shape

@@ -22,10 +22,10 @@ from raymarch.device.table_fields import (
 )
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
+from raymarch.kernels.integrator.sample import KEPT_COLOURS, KEPT_DENSITIES
 from raymarch.kernels.light.shading import NUMBERS
-from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
 from raymarch.kernels.rays import ray_arrays
-from raymarch.kernels.rays.clip import MOST
+from raymarch.kernels.rays.meeting import MOST
 from raymarch.volumes.transfer_function import TransferFunction
 
 RAY_STEP = 4096  # rays that the room of a small buffer is rounded up to

@@ -11,7 +11,7 @@ from raymarch import runtime
 from raymarch.device.grid_layout import SLOTS, set_numbers
 from raymarch.device.pool import Owner
 from raymarch.kernels.field.tables import table_in
-from raymarch.kernels.rays.clip import MOST
+from raymarch.kernels.rays.meeting import MOST
 from raymarch.volumes.transfer_function import MOST_KNOTS, TransferFunction
 
 BINS = 2048

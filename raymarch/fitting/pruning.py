@@ -15,8 +15,8 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.through_table import march_of
 from raymarch.kernels.field import occupancy
-from raymarch.kernels.fit.bound import bound_density
-from raymarch.kernels.march.seen import mark_seen
+from raymarch.kernels.fit.hull import bound_density
+from raymarch.kernels.integrator.depth import mark_seen
 from raymarch.kernels.rays.camera import draw_tiles
 
 log = logging.getLogger(__name__)

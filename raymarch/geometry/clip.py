@@ -1,4 +1,4 @@
-"""Clipping: a box and half-spaces of the world, beyond which a march sees nothing; `kernels/rays/clip.py` beside."""
+"""Clipping: a box and half-spaces of the world, beyond which a march sees nothing; `kernels/rays/meeting.py` beside."""
 
 from __future__ import annotations
 

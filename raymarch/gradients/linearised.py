@@ -37,11 +37,9 @@ from raymarch.gradients.parameters import (
 from raymarch.gradients.projection import Viewpoint
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
 from raymarch.kernels.field.copies import one_harmonic, shift_grid
+from raymarch.kernels.integrator.kernel import MarchCall
 from raymarch.kernels.integrator.passes import passes_of
-from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.together_adjoint import march_together_adjoint
-from raymarch.kernels.march.together_tangent import march_together_tangent
-from raymarch.kernels.modes.together import march_together
+from raymarch.kernels.modes.together import march_together, march_together_adjoint, march_together_tangent
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march_settings import SINGLE_RAYS, March, require_seen, set_ray_settings, skip_invisible
 from raymarch.rendering.renderer import BACKGROUND, SINGLE_MARCHES, VOLUMES, Marches, Members, single_marches_for

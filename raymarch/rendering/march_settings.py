@@ -20,13 +20,12 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.clip import CLIP, Clip
-from raymarch.kernels.integrator.kernel import Variant
+from raymarch.kernels.integrator.kernel import MarchCall, Variant
 from raymarch.kernels.integrator.mode import AnyMode, Mode, RayMode
-from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.lit_transfer_geometry import LIT
-from raymarch.kernels.march.preintegrated_geometry import PREINTEGRATED
-from raymarch.kernels.march.probe import probe_adjoint, probe_composite, probe_tangent
+from raymarch.kernels.modes.lit_transfer import LIT
+from raymarch.kernels.modes.preintegrated import PREINTEGRATED
 from raymarch.kernels.modes.registry import MODES
+from raymarch.kernels.probe import probe_adjoint, probe_composite, probe_tangent
 from raymarch.rendering.shading import SHADING, UNSEEN, Shading
 from raymarch.views.display_values import MOST_SUPERSAMPLE, SUPERSAMPLE
 from raymarch.volumes.activation import Activation

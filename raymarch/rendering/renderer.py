@@ -23,9 +23,9 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.integrator.passes import passes_of
-from raymarch.kernels.march.transfer import TRANSFER
 from raymarch.kernels.modes.emission_absorption import EMISSION_ABSORPTION
 from raymarch.kernels.modes.together import Member, march_together
+from raymarch.kernels.modes.transfer import TRANSFER
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march_settings import (
     MARCH,

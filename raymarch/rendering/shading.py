@@ -11,8 +11,8 @@ from raymarch.arguments.declared import held, hold, named
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.integrator.passes import Passes
-from raymarch.kernels.march.isosurface_geometry import ISOSURFACE
-from raymarch.kernels.march.plain_transfer import refusing
+from raymarch.kernels.modes.isosurface import ISOSURFACE
+from raymarch.kernels.modes.plain_transfer import refusing
 
 MATCAP = array("row", "column", 3, low=0, high=1)
 

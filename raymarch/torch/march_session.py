@@ -24,10 +24,9 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters, groups_of
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
 from raymarch.kernels.field import occupancy, volume_tensors
+from raymarch.kernels.integrator.kernel import MarchCall
 from raymarch.kernels.integrator.passes import DepthPasses, Passes, passes_of
-from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.together_adjoint import march_together_adjoint
-from raymarch.kernels.modes.together import march_together
+from raymarch.kernels.modes.together import march_together, march_together_adjoint
 from raymarch.kernels.rays import ray_tensors as tensors
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march_settings import March, level_of, require_seen, set_ray_settings, skip_invisible

@@ -29,16 +29,16 @@ from rich.console import Console
 from rich.progress import Progress
 
 from raymarch import cli, runtime
-from raymarch.cli import fit as keeping
 from raymarch.cli import output
-from raymarch.cli.fit import keep
 from raymarch.cli.options import print_json
 from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
 from raymarch.evaluation import held_out
 from raymarch.fitting import fit as fitting
+from raymarch.fitting import save_fit
 from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.report import NOT_FINITE, Fit, Report
+from raymarch.fitting.save_fit import keep
 from raymarch.fitting.schedule import ending
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.boxes import affine_of_box, grid_of_box
@@ -328,7 +328,7 @@ def test_a_fit_that_cannot_be_written_goes_elsewhere(here, capsys, monkeypatch, 
         full.append(here)
     assert (here / "good.h5").read_text() == "mine"
     assert list((here / "full").iterdir()) == []
-    monkeypatch.setattr(keeping, "_saved_in", lambda *_: None)
+    monkeypatch.setattr(save_fit, "_saved_in", lambda *_: None)
     with pytest.raises(RaymarchError, match="No space left"):
         keep(volume(), "full/good.h5")
 

@@ -20,8 +20,18 @@ import raymarch as rm
 
 FEWEST, LEAST_A_ROOM = 300, 2  # docs/testing.md says so
 ROOMS = (
-    *("kernels/field", "kernels/rays", "kernels/march", "kernels/fit", "device", "gradients", "fitting", "rendering"),
-    *("geometry", "data", "registration", "solvers", "io", "evaluation", "cli"),
+    *(
+        "kernels/field",
+        "kernels/rays",
+        "kernels/integrator",
+        "kernels/modes",
+        "kernels/fit",
+        "device",
+        "gradients",
+        "fitting",
+        "rendering",
+    ),
+    *("geometry", "views", "volumes", "registration", "solvers", "io", "evaluation", "cli"),
 )
 
 

@@ -23,10 +23,8 @@ HEAVY += ("trimesh", "skimage", "scipy")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
 OPTIONAL = {
     "torch": {
-        f"autodiff.torch_{name}"
-        for name in ("cameras", "function", "lens", "march", "parameters", "rays", "render", "samples", "tangents")
-    }
-    | {f"autodiff.torch_{name}" for name in ("members", "tensors", "together", "volume")},
+        f"torch.{name}" for name in ("cameras", "functions", "march_session", "neural_volumes", "render", "tensors")
+    },
     "pycolmap": {"sfm.worker"},
     "av": {"io.videos.write_video"},
     "anywidget": {"viewer.notebook.notebook_view"},

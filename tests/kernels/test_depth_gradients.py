@@ -16,7 +16,7 @@ from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
 from raymarch.kernels.field.copies import clear_gradients
 from raymarch.kernels.integrator.passes import COMPOSITING
-from raymarch.kernels.march.isosurface_depth import distance_geometry_adjoint
+from raymarch.kernels.modes.isosurface import distance_geometry_adjoint
 
 STEP = 0.11
 CASES = [("emission-absorption", True), ("additive", False)]  # mode, jitter

@@ -14,7 +14,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import set_numbers
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
-from raymarch.kernels.march.roulette import LEAST, share_of_draw
+from raymarch.kernels.integrator.sample_adjoint import LEAST, share_of_draw
 
 ROULETTE = 0.5  # of these volumes' samples about half have less influence
 DRAWS, DIRECTIONS, SIGMAS = 300, 6, 4.5

@@ -15,9 +15,8 @@ from raymarch.fitting.settings.optimiser import Adam
 from raymarch.kernels.field.bricks import at, where
 from raymarch.kernels.field.copies import clear_gradients, clear_moments
 from raymarch.kernels.field.gather import cell_of
-from raymarch.kernels.field.touched import add_features
+from raymarch.kernels.field.touched import add_features, mark
 from raymarch.kernels.fit.regularise import COLOUR_DIFFERENCE, regularise
-from raymarch.kernels.integrator.sample_adjoint import mark
 from raymarch.volumes.volume import Volume
 
 SHAPE = (19, 13, 18)  # several words along each axis, and blocks of eight that are not whole

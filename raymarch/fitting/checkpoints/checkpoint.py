@@ -35,8 +35,8 @@ from raymarch.fitting.schedule import Position
 from raymarch.fitting.settings.optimiser import CHANGES
 from raymarch.geometry.boxes import require_affine
 from raymarch.kernels.field.bricks import SAMPLES
-from raymarch.kernels.field.snapshot import samples_in, samples_out
-from raymarch.kernels.fit.coarse import CUBE
+from raymarch.kernels.field.touched import samples_in, samples_out
+from raymarch.kernels.fit.adam import CUBE
 from raymarch.views.identity import CLOSE
 from raymarch.volumes.bricks import table_shape
 

@@ -1,10 +1,20 @@
-"""Single numbers of a tree, set by one kernel for all: of those that Python sets, each element compiles a kernel."""
+"""Tables of transfer functions on the device: how a value is looked up, with its tangent and its adjoint.
+
+A value is classified after interpolation. Between knots colour and opacity are linear; opacity a is that of a way of
+`unit_length`, so that tau = -ln(1 - a) width / unit_length (Engel et al. 2006, "Real-time volume graphics", 1.4.1).
+Letters: i the knot below a value, beyond how far that is above it, shade (red, green, blue, opacity).
+"""
 
 from typing import Any
 
 import taichi as ti
 from taichi.lang.field import ScalarField
 from taichi.lang.matrix import MatrixField
+
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.gather import add
+from raymarch.kernels.numeric import at_least, at_most, log_of_rest
+from raymarch.volumes.transfer_function import MOST_OPAQUE
 
 
 def elements(owner: Any, names: tuple[str, ...]) -> list[ScalarField]:
@@ -34,3 +44,105 @@ def table_in(
             table.rgba[k][c], table.rise[k][c] = ti.cast(knots[k, 2 + c], float), ti.cast(knots[k, 6 + c], float)
     for b in range(first.shape[0]):
         table.first[b] = first[b]
+
+
+FARTHEST = 1e37  # above the first knot, which infinite values are too: before the knot that ends every table
+
+
+@ti.func
+def knot_below(table: ti.template(), value):
+    """(i, how far above it), by bins of equal width, each of which knows the knot below it.
+
+    Behind the last knot lies another, infinitely far, to which nothing rises; what is before the first is at it.
+    """
+    place = table.place[None]
+    above = at_least(value - place[0], 0.0)
+    i = table.first[ti.cast(at_most(above * place[1], place[2]), ti.i32)]
+    above = at_most(above, FARTHEST)
+    while above >= table.above[i + 1]:
+        i += 1
+    return i, above - table.above[i]
+
+
+@ti.func
+def shade_of(table: ti.template(), i, beyond):
+    """Colour and opacity."""
+    return table.rgba[i] + table.rise[i] * beyond
+
+
+@ti.func
+def slope_of(table: ti.template(), i, value):
+    """Slope of colour and opacity by the value: that to greater ones, 0 before the first knot."""
+    return table.rise[i] * ti.select(value >= table.place[None][0], ti.cast(1.0, float), 0.0)
+
+
+@ti.func
+def extinction(table: ti.template(), opacity):
+    """Opacity correction: extinction [1/world unit] of an opacity over `unit_length`, and its slope by it; at the bound
+    that from below."""
+    bounded = at_most(opacity, ti.static(MOST_OPAQUE))
+    per_length = table.place[None][3]
+    slope = ti.select(opacity <= ti.static(MOST_OPAQUE), per_length / (1.0 - bounded), 0.0)
+    return -log_of_rest(bounded) * per_length, slope
+
+
+@ti.func
+def classified(rays: ti.template(), variant: ti.template(), raw, shift, inverse_scale, width):
+    """Optical depth of a sample, and what `colour_at` makes its colour of: as it was stored, or the table's shade."""
+    tau, shade = ti.cast(0.0, float), raw
+    if ti.static(variant.mode.classifies):
+        value = activation.density(variant, raw[3] + shift) * inverse_scale
+        i, beyond = knot_below(rays.table, value)
+        shade = shade_of(rays.table, i, beyond)
+        if shade[3] != 0.0:
+            sigma, _by_opacity = extinction(rays.table, shade[3])
+            tau = sigma * width
+    else:
+        tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
+    return tau, shade
+
+
+@ti.func
+def optics(rays: ti.template(), variant: ti.template(), x, inverse_scale):
+    """(sigma, its slope by x, shade, its slope by x) of raw density with its shift x; shades where the mode has any."""
+    shade, slope = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    sigma = activation.density(variant, x) * inverse_scale
+    by_x = inverse_scale * activation.density_slope(variant, x)
+    if ti.static(variant.mode.classifies):
+        i, beyond = knot_below(rays.table, sigma)
+        shade = shade_of(rays.table, i, beyond)
+        slope = slope_of(rays.table, i, sigma) * by_x
+        sigma, by_opacity = extinction(rays.table, shade[3])
+        by_x = by_opacity * slope[3]
+    return sigma, by_x, shade, slope
+
+
+@ti.func
+def table_tangent(rays: ti.template(), dot_table: ti.template(), variant: ti.template(), x, inverse_scale, e):
+    """(dot_shade, dot_sigma) of a sample that stays where it is, the table moving as column e of (knot, column)."""
+    i, beyond = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
+    shade = shade_of(rays.table, i, beyond)
+    _sigma, by_opacity = extinction(rays.table, shade[3])
+    dot_shade = dot_table[i, e] + (dot_table[i + 1, e] - dot_table[i, e]) * (beyond * rays.table.per_value[i])
+    return dot_shade, by_opacity * dot_shade[3]
+
+
+# Adjoint of one sample that a transfer function classified: its part of the gradient of density and table.
+
+
+@ti.func
+def add_to_knots(rays: ti.template(), slot, i, beyond, d_shade):
+    """Add the gradient by a shade to that of the knots around it."""
+    above = ti.cast(d_shade * (beyond * rays.table.per_value[i]), ti.f64)
+    add(rays.table.d_rgba, ti.Vector([slot, i]), ti.cast(d_shade, ti.f64) - above)
+    add(rays.table.d_rgba, ti.Vector([slot, i + 1]), above)
+
+
+@ti.func
+def add_gradient_of_sigma(rays: ti.template(), variant: ti.template(), slot, x, inverse_scale, d_sigma):
+    """Add what the extinction of a sample of raw density with its shift x gives the gradient of the table."""
+    i, beyond = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
+    _sigma, by_opacity = extinction(rays.table, shade_of(rays.table, i, beyond)[3])
+    d_shade = ti.Vector.zero(float, 4)
+    d_shade[3] = d_sigma * by_opacity
+    add_to_knots(rays, slot, i, beyond, d_shade)

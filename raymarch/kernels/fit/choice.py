@@ -8,7 +8,7 @@ import taichi as ti
 
 from raymarch.kernels.fit.losses import counts, truth
 from raymarch.kernels.numeric import UNIFORM, at_least, hash_u32
-from raymarch.kernels.rays.supersampling import pixel_seen
+from raymarch.kernels.rays.camera import pixel_seen
 
 KEPT = 0.95  # of the mean error, over a step
 UNSEEN = 1e9  # error of a tile that was never drawn

@@ -5,6 +5,8 @@ Conservative but for the faintest pixels: alpha up to 2 of 255 counts as empty.
 
 import taichi as ti
 
+from raymarch.kernels.field.bricks import first_block, sample_of_block
+from raymarch.kernels.fit.reduce import block_of
 from raymarch.kernels.rays.camera import pixel_of
 from raymarch.kernels.rays.lens import footprint, project
 
@@ -57,3 +59,16 @@ def visual_hull(
                     carved = not shows(store, view, u0, u1, v0, v1)
             view += 1
         seen[i, j, k] = -1 if carved or not partly else count
+
+
+# Upper bound on the raw densities of a grid's samples.
+
+
+@ti.kernel
+def bound_density(grid: ti.template(), blocks: ti.math.ivec3, most: float):  # Fields (x, y, z), raw density
+    """density = min(density, most)."""
+    for b in range(first_block(grid), blocks[0] * blocks[1] * blocks[2]):
+        B = block_of(b, blocks)
+        for i, j, k in ti.ndrange(grid.block, grid.block, grid.block):
+            I = sample_of_block(grid, B, i, j, k)
+            grid.density[I] = ti.min(grid.density[I], most)

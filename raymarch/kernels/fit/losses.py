@@ -6,7 +6,7 @@ scale; scale^2 in front makes what is x^2 near 0 the squared error there, whatev
 
 import taichi as ti
 
-from raymarch.kernels.rays.supersampling import pixel_seen
+from raymarch.kernels.rays.camera import pixel_seen
 
 
 @ti.func

@@ -3,8 +3,7 @@
 import taichi as ti
 
 from raymarch.kernels.fit.losses import counts, truth
-from raymarch.kernels.rays.camera import corner_of
-from raymarch.kernels.rays.supersampling import pixel_seen
+from raymarch.kernels.rays.camera import corner_of, pixel_seen
 from raymarch.views.exposure import BRIGHT, DARK, MOMENTS, OPAQUE
 
 NUMBERS_A_VIEW = 3 * MOMENTS  # of each moment those of the channels, side by side

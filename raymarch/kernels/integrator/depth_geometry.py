@@ -8,15 +8,14 @@ import taichi as ti
 
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather_slope
+from raymarch.kernels.field.tables import optics
 from raymarch.kernels.integrator.depth import LEAST, depth_again, depth_slope
 from raymarch.kernels.integrator.geometry import widths_of
+from raymarch.kernels.integrator.mode import composite, is_alive
 from raymarch.kernels.integrator.remaining import optical_depth_gradient, pass_sample
 from raymarch.kernels.integrator.sample import in_index_space
-from raymarch.kernels.march.compositing import composite, is_alive
-from raymarch.kernels.march.transfer import optics
-from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
-from raymarch.kernels.rays.rays import empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.meeting import kept_segment, slope_of_cut
+from raymarch.kernels.rays.rays import box_of, empty_steps, first_of, jitter_of, scale_of, seen_from, step_at, steps_of
 
 
 @ti.kernel

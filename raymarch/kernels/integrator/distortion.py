@@ -12,13 +12,22 @@ from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather, scatter
+from raymarch.kernels.field.touched import mark
+from raymarch.kernels.integrator.mode import is_alive
 from raymarch.kernels.integrator.sample import in_index_space
-from raymarch.kernels.integrator.sample_adjoint import mark
-from raymarch.kernels.march.compositing import is_alive
-from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
-from raymarch.kernels.rays.placed import distance_of
-from raymarch.kernels.rays.rays import empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.rays.rays import (
+    box_of,
+    distance_of,
+    empty_steps,
+    first_of,
+    jitter_of,
+    scale_of,
+    seen_from,
+    shell_segment,
+    step_at,
+    steps_of,
+)
 
 
 @ti.func

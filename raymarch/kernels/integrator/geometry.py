@@ -12,6 +12,8 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather_slope
 from raymarch.kernels.field.harmonics import basis_slope
+from raymarch.kernels.field.tables import optics
+from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive
 from raymarch.kernels.integrator.remaining import (
     optical_depth_gradient,
     pass_sample,
@@ -19,11 +21,18 @@ from raymarch.kernels.integrator.remaining import (
     remaining_at_first,
 )
 from raymarch.kernels.integrator.sample import in_index_space
-from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.transfer import optics
-from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
-from raymarch.kernels.rays.rays import empty_steps, jitter_of, step_at, steps_of, widths_of
+from raymarch.kernels.rays.meeting import kept_segment, slope_of_cut
+from raymarch.kernels.rays.rays import (
+    box_of,
+    empty_steps,
+    first_of,
+    jitter_of,
+    scale_of,
+    seen_from,
+    step_at,
+    steps_of,
+    widths_of,
+)
 
 
 @ti.func

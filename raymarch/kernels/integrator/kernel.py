@@ -1,12 +1,14 @@
-"""Variant of a march: what its kernels are compiled for, beside a grid's layout."""
+"""What a march kernel is compiled for beside a grid's layout (`Variant`), and the arguments of all (`MarchCall`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import taichi as ti
 
 from raymarch.kernels.field.activation import ColourFunctions, DensityFunctions
 from raymarch.kernels.integrator.mode import AnyMode
-from raymarch.kernels.modes.registry import MODES
 
 
 @dataclass(frozen=True)
@@ -17,8 +19,27 @@ class Variant:
 
     density: DensityFunctions
     colour: ColourFunctions
-    mode: AnyMode = MODES["emission-absorption"]
+    mode: AnyMode
     jittered: bool = False
     near_scaled: bool = False
     clipped: bool = False
     roulette: float = 0.0
+
+
+class MarchCall(NamedTuple):
+    """The last arguments of every march kernel: `march(grid.fields, rays.fields, *call)`; `march_depth` takes four.
+
+    Attributes:
+        variant: what the kernel is compiled for.
+        count: rays of the buffer that are marched.
+        dt: length of a step [world unit].
+        min_transmittance, min_weight: where a ray ends, and which samples are black.
+        background: colour (3,) behind the volume.
+    """
+
+    variant: Variant
+    count: int
+    dt: float
+    min_transmittance: float
+    min_weight: float
+    background: ti.Vector

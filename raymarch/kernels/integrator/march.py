@@ -10,12 +10,25 @@ midpoints of steps dt from `near`, and one shorter last step, so that the widths
 
 import taichi as ti
 
-from raymarch.kernels.integrator.sample import colour_at, fetch, located, ray_segment, weighted_colour
-from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.group import densities_of_group, depths_of_group, group_size, grouped, place_in_group
-from raymarch.kernels.march.kept import keep_colour, keep_densities, keeps
-from raymarch.kernels.march.long_group import goes_long, march_long_groups
-from raymarch.kernels.march.transfer import classified
+from raymarch.kernels.field.tables import classified
+from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive
+from raymarch.kernels.integrator.sample import (
+    colour_at,
+    densities_of_group,
+    depths_of_group,
+    fetch,
+    goes_long,
+    group_size,
+    grouped,
+    keep_colour,
+    keep_densities,
+    keeps,
+    located,
+    march_long_groups,
+    place_in_group,
+    ray_segment,
+    weighted_colour,
+)
 from raymarch.kernels.rays.rays import place_of, steps_ahead
 
 

@@ -6,16 +6,30 @@ Each ray adds to its slot's own buffer what its samples give the gradient of den
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.march import paired
+from raymarch.kernels.integrator.mode import is_alive
 from raymarch.kernels.integrator.remaining import remaining_again, remaining_at_first
-from raymarch.kernels.integrator.sample import fetch, located, optics_of, ray_segment
-from raymarch.kernels.integrator.sample_adjoint import adjoint_of_packed, adjoint_of_sample, mark
-from raymarch.kernels.march.compositing import is_alive
-from raymarch.kernels.march.group import group_size, grouped, optics_of_group, place_in_group
-from raymarch.kernels.march.kept import densities_again
-from raymarch.kernels.march.near_gradient import camera_ahead, share_at, share_of_gradient
-from raymarch.kernels.modes.transfer import adjoint_of_classified
-from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.integrator.sample import (
+    densities_again,
+    fetch,
+    group_size,
+    grouped,
+    located,
+    optics_of,
+    optics_of_group,
+    place_in_group,
+    ray_segment,
+)
+from raymarch.kernels.integrator.sample_adjoint import (
+    adjoint_of_classified,
+    adjoint_of_packed,
+    adjoint_of_sample,
+    camera_ahead,
+    share_at,
+    share_of_gradient,
+)
+from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.rays import place_of, steps_ahead
 
 

@@ -4,9 +4,9 @@ import taichi as ti
 
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
+from raymarch.kernels.field.tables import optics, table_tangent
+from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive
 from raymarch.kernels.integrator.sample import colour_at, fetch, located, ray_segment
-from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.transfer import optics, table_tangent
 from raymarch.kernels.rays.rays import empty_steps, place_of
 
 

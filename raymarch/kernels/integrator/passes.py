@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from raymarch.errors import RaymarchError
-from raymarch.kernels.integrator.depth import depth_adjoint, depth_tangent, march_depth
+from raymarch.kernels.integrator.depth import depth_adjoint, depth_tangent, march_depth, march_normals
 from raymarch.kernels.integrator.depth_geometry import depth_geometry_adjoint, depth_geometry_tangent
 from raymarch.kernels.integrator.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.kernels.integrator.march_tangent import march_tangent
 from raymarch.kernels.integrator.mode import AnyMode, RayMode
-from raymarch.kernels.march.normals import march_normals
 
 
 @dataclass(frozen=True)

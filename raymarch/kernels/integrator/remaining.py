@@ -7,10 +7,9 @@ looks ahead wherever less than `FADED` of a change of T would come through a sam
 
 import taichi as ti
 
-from raymarch.kernels.integrator.mode import sloping
+from raymarch.kernels.field.tables import classified
+from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive, sloping
 from raymarch.kernels.integrator.sample import colour_at, fetch, located, ray_segment
-from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.rays.rays import empty_steps, place_of
 
 FADED = 0.1  # of the accuracy is lost as its inverse

@@ -2,14 +2,14 @@
 
 import taichi as ti
 
+from raymarch import runtime
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import where
-from raymarch.kernels.field.gather import gather
+from raymarch.kernels.field.bricks import is_sparse, where
+from raymarch.kernels.field.gather import gather, is_flat, place_of_cell
 from raymarch.kernels.field.harmonics import basis
-from raymarch.kernels.march.compositing import contributes
-from raymarch.kernels.rays.clip import kept_of_ray
-from raymarch.kernels.rays.placed import placed
-from raymarch.kernels.rays.rays import jitter_of, steps_of
+from raymarch.kernels.integrator.mode import contributes, is_alive
+from raymarch.kernels.rays.meeting import kept_of_ray
+from raymarch.kernels.rays.rays import jitter_of, place_of, placed, steps_of
 
 
 @ti.func
@@ -85,3 +85,215 @@ def weighted_colour(grid: ti.template(), variant: ti.template(), cell, f, Y, raw
     """weight * colour of a sample whose colour came along, black under `min_weight`, without a branch."""
     shown = ti.select(contributes(variant, weight, min_weight), weight, 0.0)
     return shown * colour_at(grid, variant, cell, f, Y, raw)
+
+
+# Samples of a march in groups, above degree 0: what the next few samples of a run let pass, none waiting for another.
+#
+# A logarithm and two exponentials lie between a raw density and what passes its sample, one after the other, and
+# whether a ray goes on is known only then. So a run of occupied cells is looked at `group_size()` samples at a time,
+# which are composited one after the other as long as the ray goes on. Where a run ends within a group its last sample
+# stands for those beyond it, which nobody asks for. A group's place is (entry, d, length, step, phase, number of its
+# first sample, number behind the run's last). Loops over a group are no faster unrolled, and compile for three times
+# as long then.
+
+GROUP = 8  # samples: with 4, 6 or 12 a step of a fit takes longer
+
+
+def grouped(grid, variant) -> bool:
+    """Whether samples go in groups: where densities are read alone."""
+    return grid.degree > 0 and not variant.mode.classifies
+
+
+def group_size() -> int:
+    """Samples of a group: on a GPU one, whose other rays go on while one waits."""
+    return GROUP if runtime.on_cpu() else 1
+
+
+@ti.func
+def place_in_group(variant: ti.template(), place: ti.template(), j):
+    """Position in index space, and width, of a group's sample j."""
+    entry, d, length, step, phase, first, end = place
+    return place_of(variant, entry, d, length, step, phase, ti.min(first + j, end - 1))
+
+
+@ti.func
+def densities_of_group(grid: ti.template(), variant: ti.template(), place: ti.template()):
+    """Raw densities of a group."""
+    raws = ti.Vector.zero(float, ti.static(group_size()))
+    for j in range(ti.static(group_size())):
+        p, _width = place_in_group(variant, place, j)
+        cell, f = located(grid, p)
+        raws[j] = gather(grid.density, cell, f)
+    return raws
+
+
+@ti.func
+def depths_of_group(variant: ti.template(), place: ti.template(), raws, shift, inverse_scale):
+    """Optical depths of a group, and what passes each sample."""
+    taus, passing = ti.Vector.zero(float, ti.static(group_size())), ti.Vector.zero(float, ti.static(group_size()))
+    for j in range(ti.static(group_size())):
+        _p, width = place_in_group(variant, place, j)
+        taus[j] = activation.density(variant, raws[j] + shift) * inverse_scale * width
+        passing[j] = variant.mode.step_transmittance(taus[j])
+    return taus, passing
+
+
+@ti.func
+def optics_of_group(variant: ti.template(), place: ti.template(), raws, shift, inverse_scale):
+    """As `depths_of_group`, and between both the derivatives of the optical depths by the raw densities."""
+    taus, slopes, passing = (
+        ti.Vector.zero(float, ti.static(group_size())),
+        ti.Vector.zero(float, ti.static(group_size())),
+        ti.Vector.zero(float, ti.static(group_size())),
+    )
+    for j in range(ti.static(group_size())):
+        _p, width = place_in_group(variant, place, j)
+        taus[j], slopes[j], passing[j] = optics_of(variant, raws[j], shift, inverse_scale, width)
+    return taus, slopes, passing
+
+
+# Samples of a march in long groups: of a flat grid that is only read, sixteen whole steps of a run at a time.
+#
+# Each stage is a loop of its own over the group, from array to array, and as many samples are worked on at once as a
+# vector has lanes: LLVM makes vectors of loops that it has not unrolled before, of sixteen turns but not of eight.
+# What is stored is read one sample at a time, all lanes of each at once, by a loop that may end early: of one that is
+# known to go all the way LLVM makes gathers of single numbers instead, which are slower. The bits are those of pairs.
+
+LONG = 16  # samples
+END = -1  # in place of a cell where a group has no more
+
+
+def goes_long(grid, variant) -> bool:
+    """Whether whole steps go in long groups: on a CPU in single precision, whose vectors have the lanes for it. In
+    blocks, as a fit's grid lies, addresses take longer than that gains."""
+    on_lanes = runtime.on_cpu() and runtime.single_precision() and not variant.mode.classifies
+    return on_lanes and grid.slots == 0 and is_flat(grid.packed) and not is_sparse(grid.table)
+
+
+@ti.func
+def find_samples(grid: ti.template(), entry, d, step, first, last, places: ti.template(), f: ti.template()):
+    """Places of the cells of a group's samples, up to sample `last` of the ray, and the positions (axis, sample) within
+    the cells."""
+    for j in range(LONG):
+        p = entry + ((first + j + 0.5) * step) * d
+        cell = ti.cast(p, ti.i32)
+        for a in ti.static(range(3)):
+            f[a, j] = p[a] - cell[a]
+        places[j] = ti.select(first + j < last, place_of_cell(grid.packed, cell), END)
+
+
+@ti.func
+def read_samples(
+    grid: ti.template(), places: ti.template(), f: ti.template(), raws: ti.template(), densities: ti.template()
+):  # fmt: skip
+    """What is stored, (sample, lane) as `fetch` has it, and the raw densities alone."""
+    j = 0
+    while places[j] != END:
+        raw = fetch(grid, ti.Vector([places[j]]), ti.Vector([f[0, j], f[1, j], f[2, j]]))
+        for c in ti.static(range(4)):
+            raws[j, c] = raw[c]
+        densities[j] = raw[3]
+        j += 1
+
+
+@ti.func
+def pass_samples(
+    variant: ti.template(), densities: ti.template(), shift, inverse_scale, step, taus: ti.template(),
+    passing: ti.template(),
+):  # fmt: skip
+    """Optical depths, and what passes each sample."""
+    for j in range(LONG):
+        taus[j] = activation.density(variant, densities[j] + shift) * inverse_scale * step
+        passing[j] = variant.mode.step_transmittance(taus[j])
+
+
+@ti.func
+def march_long_groups(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), entry, d, step, end, Y,
+    shift, inverse_scale, min_transmittance, min_weight,
+    k: ti.template(), T: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
+):  # fmt: skip
+    """Compositing of a run's whole steps in long groups: as `march.march_pairs`, which sums the first of each pair and
+    the second apart, and leaves the last to another where their number is odd."""
+    stop = k + ((end - k) & -2)
+    while k < stop and is_alive(variant, T, min_transmittance):
+        first, last = k, ti.min(k + LONG, stop)  # copies, which stay
+        places, f = ti.Vector([END] * (LONG + 1)), ti.Matrix.zero(float, 3, LONG)
+        find_samples(grid, entry, d, step, first, last, places, f)
+        raws, densities = ti.Matrix.zero(float, LONG, 4), ti.Vector.zero(float, LONG)
+        read_samples(grid, places, f, raws, densities)
+        taus, passing = ti.Vector.zero(float, LONG), ti.Vector.zero(float, LONG)
+        pass_samples(variant, densities, shift, inverse_scale, step, taus, passing)
+        while k < last and is_alive(variant, T, min_transmittance):
+            j = k - first
+            raw = ti.Vector([raws[j, 0], raws[j, 1], raws[j, 2], raws[j, 3]])
+            weight, T_after = variant.mode.composite(T, taus[j], passing[j])
+            cell, within = ti.Vector([places[j]]), ti.Vector.zero(float, 3)  # which degree 0 does not ask
+            more = weighted_colour(grid, variant, cell, within, Y, raw, weight, min_weight)
+            if j & 1:
+                sum_odd += more
+            else:
+                sum_even += more
+            T = T_after
+            k += 1
+
+
+# What a march keeps for its adjoint, above degree 0: each ray's first samples, and the colours of those with weight.
+#
+# The adjoint then reads numbers that lie side by side where it would gather density, and all harmonics, from eight
+# corners again. What is kept bears its sample's number: the adjoint looks up what it does not find, as beyond the last
+# that is kept.
+
+KEPT_DENSITIES, KEPT_COLOURS = 64, 32  # a ray
+
+
+def keeps(grid, rays, variant) -> bool:
+    """Whether a march keeps its samples: where the buffer has room, and a colour is more than one read."""
+    return rays.kept_colour is not None and grouped(grid, variant) and grid.boxes == 1 and variant.mode.colour
+
+
+@ti.func
+def keep_densities(rays: ti.template(), r, first, n, raws):
+    """Keep the raw densities of a group, whose first sample has the number `first` and is ray r's n-th."""
+    if n + ti.static(group_size()) <= KEPT_DENSITIES:
+        for j in range(ti.static(group_size())):
+            rays.kept_density[r * KEPT_DENSITIES + n + j] = ti.Vector([raws[j], first + j])
+
+
+@ti.func
+def keep_colour(rays: ti.template(), r, k, n, colour):
+    """Keep the colour of sample k of ray r, the n-th with weight."""
+    if n < KEPT_COLOURS:
+        rays.kept_colour[r * KEPT_COLOURS + n] = ti.Vector([colour[0], colour[1], colour[2], k])
+
+
+@ti.func
+def densities_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, n, place: ti.template()):
+    """Raw densities of a group, whose first sample is ray r's n-th: what was kept of them, or `densities_of_group`."""
+    _entry, _d, _length, _step, _phase, first, end = place
+    raws, found = ti.Vector.zero(float, ti.static(group_size())), False
+    if ti.static(keeps(grid, rays, variant)):
+        if n + ti.static(group_size()) <= KEPT_DENSITIES:
+            found = True
+            for j in range(ti.static(group_size())):
+                kept = rays.kept_density[r * KEPT_DENSITIES + n + j]
+                raws[j] = kept[0]
+                found = found and (kept[1] == first + j or first + j >= end)
+    if not found:
+        raws = densities_of_group(grid, variant, place)
+    return raws
+
+
+@ti.func
+def colour_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, n, p, Y):
+    """Colour of sample k of ray r, at p, the n-th with weight: what was kept of it, or what is there."""
+    colour, found = ti.Vector.zero(float, 4), False
+    if ti.static(keeps(grid, rays, variant)):
+        if n < KEPT_COLOURS:
+            colour = rays.kept_colour[r * KEPT_COLOURS + n]
+            found = colour[3] == k
+            colour[3] = 0.0
+    if not found:
+        cell, f = located(grid, p)
+        colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, 4))
+    return colour

@@ -3,14 +3,35 @@
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import block_of_cell
 from raymarch.kernels.field.gather import scatter
-from raymarch.kernels.field.touched import add_features
+from raymarch.kernels.field.tables import add_to_knots, extinction, knot_below, shade_of, slope_of
+from raymarch.kernels.field.touched import add_features, mark
+from raymarch.kernels.integrator.mode import contributes
 from raymarch.kernels.integrator.remaining import optical_depth_gradient, pass_sample, remaining_again
-from raymarch.kernels.integrator.sample import colour_at, located
-from raymarch.kernels.march.compositing import contributes
-from raymarch.kernels.march.kept import colour_again
-from raymarch.kernels.march.roulette import share_of_draw
+from raymarch.kernels.integrator.sample import colour_again, colour_at, in_index_space, located
+from raymarch.kernels.numeric import UNIFORM, hash_u32
+from raymarch.kernels.rays.rays import box_of, clip, scale_of, seen_from, shell_segment, step_at
+
+# Russian roulette of gradients: samples that hardly matter to a pixel are added by chance, an unbiased estimate.
+#
+# Most samples of a ray have next to no weight, before a surface and behind it, and yet each would add to eight corners
+# of memory of its own. One whose influence is under `variant.roulette` has a chance in proportion, `LEAST` of one at
+# least; what it adds is divided by that, so that the mean over draws is the gradient (Arvo and Kirk 1990, "Particle
+# transport and image synthesis"). The remaining radiance, which all samples have a part in, is carried along whole.
+
+LEAST = 0.05
+
+
+@ti.func
+def share_of_draw(rays: ti.template(), variant: ti.template(), influence, r, k):
+    """What the gradient of sample k of ray r is taken times: 1 / chance where it is drawn, 0 where not; 1 without."""
+    share = ti.cast(1.0, float)
+    if ti.static(variant.roulette > 0):
+        if influence < variant.roulette:
+            chance = ti.max(influence * ti.static(1.0 / max(variant.roulette, 1e-30)), LEAST)
+            u = ti.cast(hash_u32(rays.draw[None], r, k), float) * UNIFORM
+            share = ti.select(u < chance, 1.0 / chance, 0.0)
+    return share
 
 
 @ti.func
@@ -82,10 +103,76 @@ def adjoint_of_sample(
     return T_after, remaining, carry
 
 
+# Gradients scaled near the cameras: of a sample by min(1, (distance from its camera / a limit)^2), images as they are.
+#
+# A voxel is met by the more rays of one image the nearer its camera is, their number goes with the inverse square of
+# the distance. So what one camera alone sees grows the fastest, and floats before it. Philip and Deschaintre 2023,
+# "Floaters no more: radiance field gradient scaling for improved near-camera training". No gradient of any function.
+
+
 @ti.func
-def mark(grid: ti.template(), cell, cell2):
-    """Note the blocks of two samples as touched."""
-    block, block2 = block_of_cell(grid, cell), block_of_cell(grid, cell2)
-    # A write, even of what is there, would take the line from the other threads.
-    if grid.block_written[block] + grid.block_written[block2] < 2:
-        grid.block_written[block], grid.block_written[block2] = ti.u8(1), ti.u8(1)
+def camera_ahead(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s):
+    """Where segment s of ray r begins, counted from its camera, and the length of its box's unit [world unit]."""
+    begin, unit = ti.cast(0.0, float), ti.cast(1.0, float)
+    if ti.static(variant.near_scaled):
+        o, d, _ = in_index_space(grid, rays, r)
+        if ti.static(grid.boxes == 1):
+            begin, _ = clip(o, d, grid.max_index[None])
+        else:
+            box = box_of(grid, s)
+            begin, _, _, _ = shell_segment(grid, seen_from(grid, o, box), d, s)
+            unit = 1.0 / scale_of(box)
+        begin = begin * unit + rays.near[None][0]
+    return begin, unit
+
+
+@ti.func
+def share_of_gradient(rays: ti.template(), variant: ti.template(), begin, unit, t):
+    """Share of its gradient that a sample keeps, t along its segment in its box's unit; 1 where nothing is scaled."""
+    share = ti.cast(1.0, float)
+    if ti.static(variant.near_scaled):
+        far = (begin + unit * t) / rays.near[None][1]
+        share = ti.min(far * far, 1.0)
+    return share
+
+
+@ti.func
+def share_at(rays: ti.template(), variant: ti.template(), begin, unit, length, step, phase, k):
+    """Share of its gradient that sample k of a segment keeps."""
+    share = ti.cast(1.0, float)
+    if ti.static(variant.near_scaled):
+        first, width = step_at(variant, 0.0, length, step, phase, k)
+        share = share_of_gradient(rays, variant, begin, unit, first + 0.5 * width)
+    return share
+
+
+# Adjoint of one sample that a transfer function classified: its part of the gradient of density and table.
+
+
+@ti.func
+def adjoint_of_classified(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(), slot,
+    cell, f, x, inverse_scale, width, T, remaining, carry, d_colour, min_weight, share,
+):  # fmt: skip
+    """Add what one sample of raw density with its shift x gives the gradients; T, `remaining`, `carry` after it."""
+    value, by_x = activation.density_and_slope(variant, x)
+    i, beyond = knot_below(rays.table, value * inverse_scale)
+    shade = shade_of(rays.table, i, beyond)
+    sigma, by_opacity = extinction(rays.table, shade[3])
+    tau = sigma * width
+    weight, T_after = variant.mode.composite(T, tau, variant.mode.step_transmittance(tau))
+    shown, d_weight = ti.cast(0.0, float), ti.cast(0.0, float)
+    if contributes(variant, weight, min_weight):
+        shown, d_weight = weight, d_colour.dot(shade)
+    remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+    if ti.static(variant.mode.looks_behind):
+        remaining, carry = remaining_again(grid, rays, variant, ahead, T_after, min_weight, remaining, carry)
+    d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+    d_shade = shown * d_colour
+    d_shade[3] = d_tau * width * by_opacity
+    add_to_knots(rays, slot, i, beyond, d_shade)
+    d_x = d_shade.dot(slope_of(rays.table, i, value * inverse_scale)) * inverse_scale * by_x
+    if ti.static(variant.near_scaled):
+        d_x *= share
+    scatter(grid.d_density, slot, cell, f, d_x)
+    return T_after, remaining, carry

@@ -14,7 +14,7 @@ on the number of threads nor on that of the bands. Elsewhere points add by atomi
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.parallel import TASK_STRIDE
+from raymarch.kernels.numeric import TASK_STRIDE
 
 BANDS = 16  # row i of the target belongs to band i mod BANDS
 

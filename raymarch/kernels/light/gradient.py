@@ -13,9 +13,9 @@ import taichi as ti
 
 from raymarch.kernels.field.bricks import at, where
 from raymarch.kernels.field.gather import add
-from raymarch.kernels.integrator.sample_adjoint import mark
+from raymarch.kernels.field.touched import mark
 from raymarch.kernels.light.shading import SMOOTH
-from raymarch.kernels.rays.nested import first_of
+from raymarch.kernels.rays.rays import first_of
 
 SAMPLES = 16  # four planes of four samples
 

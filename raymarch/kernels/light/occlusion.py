@@ -10,12 +10,11 @@ import taichi as ti
 
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather, gather_slope, scatter
-from raymarch.kernels.integrator.sample_adjoint import mark
+from raymarch.kernels.field.tables import add_gradient_of_sigma, optics, table_tangent
+from raymarch.kernels.field.touched import mark
 from raymarch.kernels.light.gradient import bounds_of
-from raymarch.kernels.march.transfer import optics, table_tangent
-from raymarch.kernels.modes.transfer import add_gradient_of_sigma
 from raymarch.kernels.numeric import exp
-from raymarch.kernels.rays.nested import scale_of
+from raymarch.kernels.rays.rays import scale_of
 
 WAYS, POINTS = 8, 4
 

@@ -1,12 +1,12 @@
 """Modes that are known by name, the default first."""
 
 from raymarch.kernels.integrator.mode import AnyMode
-from raymarch.kernels.march.extremum_geometry import MAXIMUM, MINIMUM
-from raymarch.kernels.march.isosurface_geometry import ISOSURFACE
-from raymarch.kernels.march.line_integral_geometry import AVERAGE, X_RAY_EXACT
-from raymarch.kernels.march.transfer import TRANSFER
 from raymarch.kernels.modes.additive import ADDITIVE
 from raymarch.kernels.modes.emission_absorption import EMISSION_ABSORPTION
+from raymarch.kernels.modes.extremum import MAXIMUM, MINIMUM
+from raymarch.kernels.modes.isosurface import ISOSURFACE
+from raymarch.kernels.modes.line_integral import AVERAGE, X_RAY_EXACT
+from raymarch.kernels.modes.transfer import TRANSFER
 from raymarch.kernels.modes.x_ray import X_RAY
 
 # By a volume's own sigma and colour.

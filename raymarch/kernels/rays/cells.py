@@ -7,10 +7,8 @@ each cell, by its index, so that nothing adds up along the ray.
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.rays.clip import kept_segment
-from raymarch.kernels.rays.nested import box_of, first_of, seen_from
-from raymarch.kernels.rays.placed import placed
-from raymarch.kernels.rays.rays import FAR, PARALLEL, within_box
+from raymarch.kernels.rays.meeting import kept_segment
+from raymarch.kernels.rays.rays import FAR, PARALLEL, box_of, first_of, placed, seen_from, within_box
 
 
 @ti.func

@@ -158,3 +158,127 @@ def widths_of(variant: ti.template(), phase, k):
     if ti.static(variant.jittered):
         begin, width = ti.max(k - phase, 0.0), ti.min(k + 1.0 - phase, 1.0)
     return begin, width
+
+
+# Rays in a grid's index space: by its affine alone, or through normalised device coordinates; `geometry/ndc` beside.
+#
+# Through NDC a ray is marched by its length there, which `distance_of` takes back to the world.
+
+
+@ti.func
+def placed(grid: ti.template(), origin, direction):
+    """Origin and way of a ray in index space, by unit of length in the world, or in NDC."""
+    from_place, way = origin, direction
+    if ti.static(grid.ndc):
+        from_place, way, _ = through_ndc(grid, origin, direction)
+    m = grid.index_from_world[None]
+    o, d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+    for a in ti.static(range(3)):
+        o[a] = m[a, 0] * from_place[0] + m[a, 1] * from_place[1] + m[a, 2] * from_place[2] + m[a, 3]
+        d[a] = m[a, 0] * way[0] + m[a, 1] * way[1] + m[a, 2] * way[2]
+    return o, d
+
+
+@ti.func
+def through_ndc(grid: ti.template(), origin, direction):
+    """Origin and unit way of a ray in NDC, from half the near plane on; and (begin, w, slope of w, speed), of which
+    `distance_of` is made. One that never comes there meets nothing."""
+    P = grid.ndc_from_world[None]
+    a, b = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    for i in ti.static(range(4)):
+        a[i] = P[i, 0] * origin[0] + P[i, 1] * origin[1] + P[i, 2] * origin[2] + P[i, 3]
+        b[i] = P[i, 0] * direction[0] + P[i, 1] * direction[1] + P[i, 2] * direction[2]
+    ahead, toward, begin = a[2] + 3.0 * a[3], b[2] + 3.0 * b[3], ti.cast(0.0, float)
+    if ahead < 0:
+        if toward > PARALLEL:
+            begin = -ahead / toward
+            a += begin * b
+        else:
+            a, b = ti.Vector([0.0, 0.0, -3.0, 1.0]), ti.Vector([0.0, 0.0, -1.0, 0.0])
+    place = ti.Vector([a[0], a[1], a[2]]) / a[3]
+    way = (ti.Vector([b[0], b[1], b[2]]) - place * b[3]) / a[3]
+    speed = way.norm()
+    return place, way / speed, ti.Vector([begin, a[3], b[3], speed])
+
+
+@ti.func
+def distance_of(grid: ti.template(), origin, direction, t):
+    """Distance in the world at t along a ray."""
+    distance = t
+    if ti.static(grid.ndc):
+        _, _, by = through_ndc(grid, origin, direction)
+        left = by[3] * by[1] - t * by[2]
+        distance = by[0] + (t * by[1] / left if left > 0 else ti.cast(FAR, float))
+    return distance
+
+
+# Nested boxes for unbounded scenes: each twice as large as the last about one centre, all of as many samples.
+#
+# A ray through `boxes` of them is 2 boxes - 1 straight segments: inward through the shells, through the innermost box,
+# and out again. In a unit of length twice as long a box, each is like the one within it: a ray has the same direction
+# and the same steps there, and only its origin is nearer to the centre. So a shell is marched as any box is, and a raw
+# density means as much opacity over one of its own voxels in each. Samples of the boxes lie one behind the other along
+# x, the innermost first. Cascades as in Mueller et al. 2022, "Instant neural graphics primitives".
+
+
+@ti.func
+def box_of(grid: ti.template(), s):
+    """Number of the box that segment s of a ray lies in: 0 the innermost."""
+    return ti.abs(s - ti.static(grid.boxes - 1))
+
+
+@ti.func
+def scale_of(box):
+    """Length of an innermost voxel, in those of a box: 2^-box."""
+    return 1.0 / ti.cast(1 << box, float)
+
+
+@ti.func
+def seen_from(grid: ti.template(), o, box):
+    """A ray's origin in a box's own index space, which spans 0..top as the innermost one's does."""
+    own = o
+    if ti.static(grid.boxes > 1):
+        middle = 0.5 * grid.max_index[None]
+        own = middle + (o - middle) * scale_of(box)
+    return own
+
+
+@ti.func
+def first_of(grid: ti.template(), box):
+    """Index of a box's first sample."""
+    return ti.Vector([box * (grid.max_index[None][0] + 1.0), 0.0, 0.0])
+
+
+@ti.func
+def shell_segment(grid: ti.template(), o, d, s):
+    """near, far and the axes of their faces of segment s, o in its box's own index space; far < near is none.
+
+    What a ray that misses the box within has of a shell is all inward.
+    """
+    top = grid.max_index[None]
+    near, far, enters, leaves = clip_faces(o, d, ti.Vector.zero(float, 3), top)
+    if ti.static(grid.boxes > 1):
+        inward, outward = s < ti.static(grid.boxes - 1), s > ti.static(grid.boxes - 1)
+        if inward or outward:
+            inner, outer, first, last = clip_faces(o, d, 0.25 * top, 0.75 * top)
+            if outer >= inner and inward:
+                far, leaves = inner, first
+            elif outer >= inner:
+                near, enters = outer, last
+            elif outward:
+                far = ti.cast(-1.0, float)
+    return near, far, enters, leaves
+
+
+@ti.func
+def clip_to_boxes(grid: ti.template(), o, d, s):
+    """Segment s of a ray: where it enters among all samples, direction and length, as `clip_to_box` gives them."""
+    top = grid.max_index[None]
+    entry, direction, length = clip_to_box(o, d, top)
+    if ti.static(grid.boxes > 1):
+        box = box_of(grid, s)
+        own = seen_from(grid, o, box)
+        near, far, _, _ = shell_segment(grid, own, d, s)
+        entry, direction, length = within_box(own, d, near, far, top)
+        entry += first_of(grid, box)
+    return entry, direction, length

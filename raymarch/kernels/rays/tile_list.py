@@ -8,8 +8,7 @@ meets it.
 import taichi as ti
 
 from raymarch.kernels.rays.camera import corner_of, pixel_counts, pixel_ray
-from raymarch.kernels.rays.placed import placed
-from raymarch.kernels.rays.rays import FAR, PARALLEL, clip, empty_steps, steps_within
+from raymarch.kernels.rays.rays import FAR, PARALLEL, clip, empty_steps, placed, steps_within
 
 SAFETY = 1.5, 0.25  # of how far the corners' rays are apart, for lenses bend; and cells, for the walk's own steps
 PARTS = 8  # steps of that walk, at least, a step of the march

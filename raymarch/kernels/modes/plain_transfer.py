@@ -12,11 +12,10 @@ from functools import cache
 from typing import Any
 
 from raymarch.errors import RaymarchError
-from raymarch.kernels.integrator.depth import march_depth
+from raymarch.kernels.integrator.depth import march_depth, march_normals
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.integrator.passes import DEPTH, DepthPasses
-from raymarch.kernels.march.normals import march_normals
-from raymarch.kernels.march.transfer import TRANSFER
+from raymarch.kernels.modes.transfer import TRANSFER
 
 
 @cache
