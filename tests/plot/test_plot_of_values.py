@@ -79,6 +79,7 @@ def closed():
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_one_axes_is_taken_and_returned_with_units(name, given):
     draw, (across, up) = DRAWINGS[name]
+    plt.close("all")  # what other tests left
     ax = plt.figure().add_subplot(projection="3d" if name == "frusta" else None) if given else None
     drawn = draw(ax)
     assert isinstance(drawn, Axes) and (ax is None or drawn is ax)
@@ -140,7 +141,7 @@ def test_an_isosurface_crosses_the_cells_that_have_both_sides():
 
 def test_slabs_do_not_change_an_isosurfaces_count(monkeypatch):
     whole = plot.iso_histogram(SCAN).lines[0].get_ydata()
-    monkeypatch.setattr("raymarch.plot.values.SLAB", 50)
+    monkeypatch.setattr("raymarch.plot.volumes.SLAB", 50)
     np.testing.assert_array_equal(plot.iso_histogram(SCAN).lines[0].get_ydata(), whole)
     (down, *_), values = plot.projections(SCAN), SCAN.numbers()
     np.testing.assert_array_equal(down.images[0].get_array(), values.max(2).T)
