@@ -34,8 +34,8 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters, units
 from raymarch.gradients.projection import Projection, from_near
 from raymarch.gradients.tangents import RayTangents, bytes_of_tangents
-from raymarch.kernels.integrator.geometry import geometry_tangent
 from raymarch.kernels.integrator.kernel import MarchCall
+from raymarch.kernels.integrator.passes import passes_of
 from raymarch.kernels.integrator.march import march
 from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
 from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
@@ -265,7 +265,7 @@ class _Movement(Closing):
         call = MarchCall(grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
         march(grid.fields, self.buffer.fields, *call)
         image = self.buffer.image(count).astype(float).reshape(target.shape)
-        geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
+        passes_of(grid.variant.mode).geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
         if "pose" not in self.parameters:
             slopes[:, :, :POSE] = 0  # what is shared is not to lean on what will not move
