@@ -35,8 +35,8 @@ from raymarch.gradients.parameters import Parameters, units
 from raymarch.gradients.projection import Projection, from_near
 from raymarch.gradients.tangents import RayTangents, bytes_of_tangents
 from raymarch.kernels.integrator.kernel import MarchCall
-from raymarch.kernels.integrator.passes import passes_of
 from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.passes import passes_of
 from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
 from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
