@@ -5,7 +5,7 @@ from mutants_cases.fault import Fault
 LAWS = "tests/kernels/test_lit_transfer.py::"
 TWIN = LAWS + "test_the_picture_and_its_normals_are_those_of_the_formula"
 SLOPES = LAWS + "test_slopes_by_volume_and_table_are_differences_of_the_formula"
-GRADIENT = LAWS + "test_every_gradient_passes_the_dot_test_and_the_difference"
+GRADIENT = "tests/kernels/test_mode_contract.py::test_every_gradient_passes_the_dot_test_and_the_difference"
 
 FAULTS = [
     Fault(

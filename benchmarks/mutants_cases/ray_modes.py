@@ -5,7 +5,7 @@ from mutants_cases.fault import Fault
 LAWS = "tests/kernels/test_ray_modes.py::"
 IMAGE, GRADIENT = (
     LAWS + "test_image_is_the_reference",
-    LAWS + "test_every_gradient_passes_the_dot_test_and_the_difference",
+    "tests/kernels/test_mode_contract.py::test_every_gradient_passes_the_dot_test_and_the_difference",
 )
 
 FAULTS = [
