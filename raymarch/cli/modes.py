@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from raymarch.volumes.value_kind import ValueKind
     from raymarch.volumes.volume import AnyVolume, Volume
 
-# As `kernels.modes.registry` has them (tests/house/test_lists.py); importing that takes a second, which --help should not.
+# As `kernels.modes.registry` has them (tests/house/test_lists.py); importing that takes a second, unlike --help.
 MODES = (
     "emission-absorption", "additive", "x-ray", "transfer", "maximum", "minimum", "average", "isosurface",
     "x-ray-exact",
