@@ -10,12 +10,13 @@ from pathlib import Path, PurePosixPath
 
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.strict import EXPORT
-from raymarch.io.image_sets.frames import frame_file, require_few
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import require_few
 from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 
 log = logging.getLogger("raymarch")
 
-MOST_ENTRIES = 200_000  # of a folder that are looked at
+MAX_ENTRIES = 200_000  # of a folder that are looked at
 IMAGES = "images"
 MASKS = ("mask", "masks")
 
@@ -59,7 +60,7 @@ def inside(path: Path, root: Path, follow_links: bool) -> Path:
 
 def _names(folder: Path) -> list[str]:
     try:
-        names = [other.name for other in islice(folder.iterdir(), MOST_ENTRIES)] if folder.is_dir() else []
+        names = [other.name for other in islice(folder.iterdir(), MAX_ENTRIES)] if folder.is_dir() else []
     except OSError as error:
         raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check its permissions") from error
     seen = sorted(name for name in names if not name.startswith("."))
@@ -155,7 +156,7 @@ def _files_of_names(folder: Path, names: Set[str], counted: Set[str]) -> dict[st
 
 def _folders(folder: Path) -> list[str]:
     """Folders right in a folder, `images` first, but those of masks, whose files are named as photographs are."""
-    some: Iterable[Path] = islice(folder.iterdir(), MOST_ENTRIES)
+    some: Iterable[Path] = islice(folder.iterdir(), MAX_ENTRIES)
     names = [other.name for other in some if not other.name.startswith(".") and other.is_dir()]
     names = [name for name in names if name.casefold() not in MASKS]
     return sorted(names, key=lambda name: (name != IMAGES, name))[:100]

@@ -11,11 +11,13 @@ import numpy as np
 
 from raymarch.arguments.checks import WORLD
 from raymarch.errors import RaymarchError
-from raymarch.io.files.strict import EXPORT, read_npy, require_folder
+from raymarch.io.files.strict import EXPORT, read_npy
 from raymarch.io.image_sets.calibration import Calibration
-from raymarch.io.image_sets.frames import CAMERAS_ALONE, Frame, views_of_frames
+from raymarch.io.image_sets.frames import Frame, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.focus import GRID
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
@@ -31,15 +33,7 @@ def detect(folder: Path) -> bool:
         return False
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, one a pose, in the order of the images' names; every `holdout`-th is "test".
 
     A row is a matrix 3 x 5 and the bounds near and far. The matrix has the camera's axes down, right and backwards as
@@ -49,12 +43,11 @@ def read(
     Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
     all.
     """
-    folder = require_folder(folder)
     source = folder / FILE
     table = _table(source)
-    inner = _images(folder)
-    files = image_files(folder, inner, follow_links)
-    if not files and CAMERAS_ALONE.get():
+    inner = _images(folder, options.cameras_alone)
+    files = image_files(folder, inner, options.follow_links)
+    if not files and options.cameras_alone:
         files = [folder / inner / f"{i:05d}.png" for i in range(len(table))]
     if len(files) != len(table):
         raise RaymarchError(
@@ -69,9 +62,9 @@ def read(
         pose = moved_pose(pose, origin)
         points.append(_frustum(pose, calibration, row[15:], where))
         frames.append(Frame(file, partial(calibration.camera, pose, where=where), size=calibration.size))
-    chosen = held_out(frames, split, holdout, source)
+    chosen = held_out(frames, options, source)
     every = np.concatenate(points)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=every, origin=origin)
+    return views_of_frames(chosen, folder, source, options, points=every, origin=origin)
 
 
 def _table(path: Path) -> np.ndarray:
@@ -81,12 +74,12 @@ def _table(path: Path) -> np.ndarray:
     return table
 
 
-def _images(folder: Path) -> str:
+def _images(folder: Path, cameras_alone: bool) -> str:
     """Folder of the images: `images`, else that of the least k of `images_k`, which is said."""
     if (folder / "images").is_dir():
         return "images"
     reduced = [found for other in folder.iterdir() if (found := re.fullmatch(r"images_(\d{1,4})", other.name))]
-    if not reduced and CAMERAS_ALONE.get():
+    if not reduced and cameras_alone:
         return "images"
     if not reduced:
         raise RaymarchError(f"{folder}: has neither images nor images_4 or such; put the images that were posed there")
@@ -120,4 +113,6 @@ def _frustum(pose: np.ndarray, calibration: Calibration, bounds: np.ndarray, whe
     return points
 
 
-LLFF = Reader("LLFF", detect, read, FILE, specificity=0)  # what poses were made from knows more: lenses, points
+LLFF = Reader(
+    "LLFF", detect, by_options(read), FILE, specificity=0
+)  # what poses were made from knows more: lenses, points

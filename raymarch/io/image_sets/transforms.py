@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,22 +13,16 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.files.folders import natural
-from raymarch.io.files.strict import read_json, require_folder
-from raymarch.io.image_sets.frames import (
-    CAMERAS_ALONE,
-    Frame,
-    alpha_file,
-    flag,
-    frame_file,
-    number,
-    present,
-    require_few,
-    views_of_frames,
-)
+from raymarch.io.files.strict import read_json
+from raymarch.io.image_sets.camera_keys import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys, size_by_keys
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, alpha_file, present, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import MASKS
-from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys, size_by_keys
+from raymarch.io.image_sets.json_values import flag, number
 from raymarch.io.image_sets.ply import read_ply_points
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_points, new_origin, places_of
 
@@ -110,7 +103,7 @@ def frame_of_keys(
     document: dict[str, Any],
     path: Path,
     i: int,
-    follow_links: bool,
+    options: ReadOptions,
     origin: np.ndarray | None = None,
 ) -> Frame:
     """Frame of its own keys, which go before those of the file: `file_path`, `mask_path`, `camera_by_keys`,
@@ -122,19 +115,19 @@ def frame_of_keys(
     folder, where = path.parent, f"{path}, frame {i}"
     root = folder.resolve()
     text = keys.get("file_path")
-    if text is None and CAMERAS_ALONE.get():
+    if text is None and options.cameras_alone:
         text = f"{i:05d}"
-    file = frame_file(folder, root, text, where, follow_links)
+    file = frame_file(folder, root, text, where, options.follow_links)
     settings, of = ChainMap(keys, document), f"{where} ({file.stem})"
     crops = settings.get(CROP) is not None and is_fisheye(settings, of)
     radius = partial(crop_radius, settings, where=of) if crops else None
     frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
-    if CAMERAS_ALONE.get():
+    if options.cameras_alone:
         return frame._replace(size=size_by_keys(settings, of))
     if (mask := settings.get("mask_path")) is not None:
-        return frame._replace(mask=frame_file(folder, root, mask, where, follow_links, key="mask_path"))
+        return frame._replace(mask=frame_file(folder, root, mask, where, options.follow_links, key="mask_path"))
     moving = file.with_name(f"dynamic_mask_{file.stem}.png")  # as instant-ngp has them, white where something moves
-    if moving.is_file() and (follow_links or moving.resolve().is_relative_to(root)):
+    if moving.is_file() and (options.follow_links or moving.resolve().is_relative_to(root)):
         return frame._replace(mask=moving, inverted=True)
     return frame
 
@@ -199,44 +192,37 @@ def detect(folder: Path) -> bool:
     return lists_frames(folder / FILES, comments=True) and not (folder / SPLIT_ELSEWHERE).exists()
 
 
-def read(
-    folder: str | os.PathLike[str],
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of one split: as `train_filenames` and the like say, else every `holdout`-th by name is a test view.
 
     The json, which may have comments, has what `intrinsics.camera_by_keys` reads, for all frames or in one, and
     `frames` with `file_path`, `mask_path` (black where pixels are not to count). The set's box is that of instant-ngp's
-    `aabb` or `aabb_scale`, its points those of `ply_file_path`. Options as of `load_views`.
+    `aabb` or `aabb_scale`, its points those of `ply_file_path`.
 
     Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
 
     Example:
-        >>> len(read("fox", "test", downscale=2))  # doctest: +SKIP
+        >>> len(TRANSFORMS.read("fox", "test", downscale=2))  # doctest: +SKIP
         7
     """
-    folder = require_folder(folder)
     path, root = folder / FILES, folder.resolve()
     document, listed = read_frames(path, comments=True)
     say_what_is_not_read(document, listed, path)
     _say_masks_apart(document, listed, path)
     origin = new_origin(places_of_frames(document, listed), path)
     chosen = _chosen(document, listed, path)
-    frames = [frame_of_keys(keys, document, path, i, follow_links, origin) for i, keys in chosen]
-    there = present([frame.file for frame in frames], path)
+    frames = [frame_of_keys(keys, document, path, i, options, origin) for i, keys in chosen]
+    there = present([frame.file for frame in frames], path, options)
     frames = sorted((frames[i] for i in there), key=lambda frame: frame.file.as_posix())  # as what is held out
-    listed_files = {name: _files(document, name, path, follow_links) for name in SPLITS if _listing(name) in document}
-    frames = _of_split(frames, listed_files, split, path) if listed_files else held_out(frames, split, holdout, path)
-    points, box = _points(document, path, follow_links), box_of_cube(document, str(path))
+    listed_files = {
+        name: _files(document, name, path, options.follow_links) for name in SPLITS if _listing(name) in document
+    }
+    frames = _of_split(frames, listed_files, options.split, path) if listed_files else held_out(frames, options, path)
+    points, box = _points(document, path, options.follow_links), box_of_cube(document, str(path))
     hints = {"points": moved_points(points, origin), "box": moved_box(box, origin, path), "origin": origin}
-    frames = [frame._replace(alpha=alpha_file(frame.file, root, follow_links)) for frame in frames]
+    frames = [frame._replace(alpha=alpha_file(frame.file, root, options.follow_links)) for frame in frames]
     colours = [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
-    return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, transparent=colours, **hints)
+    return views_of_frames(frames, folder, path, options, transparent=colours, **hints)
 
 
 def _say_masks_apart(document: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -349,4 +335,4 @@ def _points(document: Mapping[str, Any], path: Path, follow_links: bool) -> np.n
     return read_ply_points(file)
 
 
-TRANSFORMS = Reader(FILES, detect, read, FILES, specificity=4, splits=splits)
+TRANSFORMS = Reader(FILES, detect, by_options(read), FILES, specificity=4, splits=splits)

@@ -1,4 +1,4 @@
-"""HDF5 schema of a scalar volume, a kind of file of its own: values as stored, with what they mean as attributes.
+"""HDF5 file of a scalar volume, a kind of file of its own: values as stored, with what they mean as attributes.
 
 The values lie (z, y, x), x the fastest, as imaging and XDMF have them.
 """
@@ -17,7 +17,8 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.io.files.hdf5 import CURE, attributes, opened
 from raymarch.io.volumes.format import require_one_place
-from raymarch.io.volumes.hdf5.schema import digest_of, provenance_of, text_of
+from raymarch.io.volumes.hdf5.provenance import provenance_of, provenance_text
+from raymarch.io.volumes.hdf5.schema import digest_of
 from raymarch.io.volumes.source import Source, volume_of
 from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.views.views import require_colour
@@ -37,7 +38,7 @@ def arrays_of(volume: ScalarVolume, path: str | os.PathLike[str]) -> dict[str, n
         "values": np.ascontiguousarray(volume.values.T, volume.values.dtype.newbyteorder("<")),
         "world_from_index": np.array(volume.world_from_index, "<f8"),
         "background": np.array(require_colour(volume.background), "<f8"),
-        "provenance": text_of(volume.provenance, path),
+        "provenance": provenance_text(volume.provenance, path),
     }
 
 
@@ -91,9 +92,6 @@ def about(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> dict[s
         "background": require_colour(file["background"][()].tolist()),
         "provenance": provenance_of(np.asarray(file["provenance"][()]), path),
     }
-
-
-# HDF5 file of a scalar volume: read, in part if asked, and described.
 
 
 def is_scalar(path: str | os.PathLike[str]) -> bool:
