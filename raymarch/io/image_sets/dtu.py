@@ -14,7 +14,7 @@ from raymarch.io.files.strict import EXPORT, read_npz
 from raymarch.io.image_sets.calibration import Calibration, of_matrix, of_projection
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
-from raymarch.io.image_sets.image_folder import image_files
+from raymarch.io.image_sets.image_folder import image_files, require_pairs
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.resize import shrink
@@ -50,12 +50,9 @@ def read(folder: Path, options: ReadOptions) -> Views:
     projections, box = _projections(source)
     inner = next((name for name in FOLDERS if (folder / name).is_dir()), FOLDERS[0])
     files, masks = image_files(folder, inner, options.follow_links), image_files(folder, "mask", options.follow_links)
-    for what, some, place in (("images", files, inner), ("masks", masks, "mask")):
-        if len(some) != len(projections) and (some or what == "images"):
-            raise RaymarchError(
-                f"{source}: has {len(projections)} cameras but {folder / place} {len(some)} {what}, and their order"
-                " alone pairs them; put back what is missing, or take out what is too many"
-            )
+    require_pairs(source, len(projections), "cameras", files, folder / inner)
+    if masks:
+        require_pairs(source, len(projections), "cameras", masks, folder / "mask", "masks")
     places = places_of(projections, lambda projection: of_projection(projection, "")[1][:3, 3])
     origin = new_origin(places, source)
     box = moved_box(box, origin, source)

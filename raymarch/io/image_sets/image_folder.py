@@ -19,6 +19,7 @@ log = logging.getLogger("raymarch")
 MAX_ENTRIES = 200_000  # of a folder that are looked at
 IMAGES = "images"
 MASKS = ("mask", "masks")
+PAIRS = "put back what is missing, or take out what is too many"
 
 
 def image_files(folder: Path, inner: str, follow_links: bool = False) -> list[Path]:
@@ -37,6 +38,38 @@ def image_files(folder: Path, inner: str, follow_links: bool = False) -> list[Pa
     require_few(len(names), folder / inner)
     root = folder.resolve()
     return [frame_file(folder, root, f"{inner}/{name}", str(folder / inner), follow_links) for name in names]
+
+
+def require_pairs(
+    source: Path, count: int, what: str, files: Sequence[Path], folder: Path, kind: str = "images", cure: str = PAIRS
+) -> None:
+    """RaymarchError where there are not as many files of a `kind` in a folder as numbers of `what` in the source: their
+    order alone pairs them.
+
+    Example:
+        >>> require_pairs(Path("poses.npy"), 1, "poses", [Path("images/a.png")], Path("images"))
+    """
+    if len(files) != count:
+        raise RaymarchError(
+            f"{source}: has {count} {what} but {folder} {len(files)} {kind}, and their order alone pairs them; {cure}"
+        )
+
+
+def only_export(folder: Path, exports: Sequence[Path], suffix: str) -> Path:
+    """The one export of cameras in a folder, of those that are recognised, else of all with a suffix; RaymarchError
+    where there is not one.
+
+    Example:
+        >>> only_export(Path("set"), [Path("set/cameras.xml")], ".xml").name
+        'cameras.xml'
+    """
+    found = exports or sorted(folder.glob(f"*{suffix}"))
+    if len(found) != 1:
+        names, kind = named([path.name for path in found]), suffix[1:].upper()
+        raise RaymarchError(
+            f"{folder}: has {len(found)} {kind} files ({names}), want one with cameras; move the others"
+        )
+    return found[0]
 
 
 def inside(path: Path, root: Path, follow_links: bool) -> Path:

@@ -15,7 +15,7 @@ from raymarch.io.files.strict import EXPORT, read_npy
 from raymarch.io.image_sets.calibration import Calibration
 from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
-from raymarch.io.image_sets.image_folder import image_files
+from raymarch.io.image_sets.image_folder import image_files, require_pairs
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.focus import GRID
@@ -49,11 +49,8 @@ def read(folder: Path, options: ReadOptions) -> Views:
     files = image_files(folder, inner, options.follow_links)
     if not files and options.cameras_alone:
         files = [folder / inner / f"{i:05d}.png" for i in range(len(table))]
-    if len(files) != len(table):
-        raise RaymarchError(
-            f"{source}: has {len(table)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
-            " them; put back the images that were posed, or take those out that were not"
-        )
+    cure = "put back the images that were posed, or take those out that were not"
+    require_pairs(source, len(table), "poses", files, folder / inner, cure=cure)
     origin = new_origin(table[:, 3:15:5], source)
     frames, points = [], []
     for i, (file, row) in enumerate(zip(files, table, strict=True)):

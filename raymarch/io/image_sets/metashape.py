@@ -19,7 +19,7 @@ from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming
 from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
-from raymarch.io.image_sets.image_folder import ImageIndex
+from raymarch.io.image_sets.image_folder import ImageIndex, only_export
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
@@ -53,11 +53,7 @@ def read(folder: Path, options: ReadOptions) -> Views:
 
     Raises RaymarchError that names the file, what is wrong and the cure; for spherical and other sensors too, by name.
     """
-    exports = _exports(folder) or sorted(folder.glob("*.xml"))
-    if len(exports) != 1:
-        names = named([path.name for path in exports])
-        raise RaymarchError(f"{folder}: has {len(exports)} XML files ({names}), want one with cameras; move the others")
-    source = exports[0]
+    source = only_export(folder, _exports(folder), ".xml")
     chunk = _chunk(read_xml(source), source)
     aligned = _aligned(chunk, source)
     every = [str(each.get("label")) for each in _cameras(chunk)]

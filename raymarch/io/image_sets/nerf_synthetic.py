@@ -34,7 +34,7 @@ def detect(folder: Path) -> bool:
 def read(folder: Path, options: ReadOptions) -> Views:
     """Views of one split.
 
-    The json has what `intrinsics.camera_by_keys` reads, for all frames or in one; and `frames` with `file_path` (.png
+    The json has what `camera_keys.camera_by_keys` reads, for all frames or in one; and `frames` with `file_path` (.png
     if it has no suffix), `transform_matrix` and perhaps `mask_path` (black where pixels are not to count). Images that
     are missing are left out and named in the log.
     Nothing more is held out, as the set has splits.

@@ -16,7 +16,7 @@ from raymarch.io.image_sets.calibration import Calibration, naming
 from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
-from raymarch.io.image_sets.image_folder import ImageIndex
+from raymarch.io.image_sets.image_folder import ImageIndex, only_export
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
@@ -44,11 +44,7 @@ def read(folder: Path, options: ReadOptions) -> Views:
 
     Raises RaymarchError that names the file, the line, what is wrong and the cure.
     """
-    tables = _tables(folder) or sorted(folder.glob("*.csv"))
-    if len(tables) != 1:
-        names = named([path.name for path in tables])
-        raise RaymarchError(f"{folder}: has {len(tables)} CSV files ({names}), want one with cameras; move the others")
-    source = tables[0]
+    source = only_export(folder, _tables(folder), ".csv")
     rows = _rows(source)
     index = ImageIndex(folder, [row[NAME] for _, row in rows], source, options.follow_links)
     poses = [_pose(row, where) for where, row in rows]

@@ -13,7 +13,7 @@ from raymarch.io.files.strict import EXPORT, read_json
 from raymarch.io.image_sets.calibration import Calibration, of_matrix
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
-from raymarch.io.image_sets.image_folder import image_files
+from raymarch.io.image_sets.image_folder import image_files, require_pairs
 from raymarch.io.image_sets.json_values import number
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
@@ -53,11 +53,7 @@ def read(folder: Path, options: ReadOptions) -> Views:
     files = sorted(image_files(folder, inner, options.follow_links), key=_order)
     if not files and options.cameras_alone:
         files = [folder / inner / f"{i:05d}.png" for i in range(len(poses))]
-    if len(files) != len(poses):
-        raise RaymarchError(
-            f"{source}: has {len(poses)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
-            " them; put back what is missing, or take out what is too many"
-        )
+    require_pairs(source, len(poses), "poses", files, folder / inner)
     frames = []
     for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
         where = f"{source}, pose {i} ({file.name})"

@@ -15,13 +15,7 @@ import numpy as np
 
 from raymarch.arguments.checks import Check, flag, optional
 from raymarch.arguments.declared import held
-from raymarch.arguments.extensions import (
-    NAME,
-    called,
-    hold_parts,
-    owner_of,
-    part,
-)
+from raymarch.arguments.extensions import NAME, called, hold_parts, owner_of, part
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing, replacing_folder
 from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary, bytes_of

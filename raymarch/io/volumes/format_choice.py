@@ -10,11 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.arguments.extensions import (
-    is_of_raymarch,
-    recognises,
-    require_one,
-)
+from raymarch.arguments.extensions import is_of_raymarch, recognises, require_one
 from raymarch.arguments.guess import did_you_mean
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import require_new_folder, require_writable

@@ -1,6 +1,7 @@
 """TIFF stacks of microscopes: ImageJ's and plain ones (.tif, .tiff), OME-TIFF (.ome.tif), and folders of slices.
 
-Pages are z, rows y (downwards) and columns x; the world has no names and its unit is the file's.
+Pages are z, rows y (downwards) and columns x; the world has no names and its unit is the file's. A file is walked page
+by page first, so that one that is cut off is told; then the stack among its pages is chosen, and placed.
 """
 
 from __future__ import annotations
@@ -36,11 +37,15 @@ DEPTHS, TIMES = "ZIQ", "T"
 GREY = "minisblack"  # said, as rows of 3 or 4 columns are taken for colours else
 FRAME = "reference frame"  # unit of lengths that have none
 IMAGEJ = ("uint8", "uint16", "float32")  # all that ImageJ's files may hold
+
+# Pages by their tags.
 MAX_PAGES, MAX_TAGS = 1 << 20, 4096
 BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 KINDS = {1: "B", 3: "H", 4: "I", 16: "Q"}  # of tags that are whole numbers
 TAGS = {254: "subfile", 256: "width", 257: "length", 258: "bits", 277: "samples", 339: "number"}
 ASIDE = 1 | 4  # bits of the subfile's kind: a reduced copy of another page, a mask of one
+
+# Spacing, origin and units, by OME's XML, ImageJ's notes, a microscope's metadata or the resolution of a page.
 INCHES = {2: 25.4, 3: 10.0}  # mm of a unit of resolution: an inch, a centimetre
 OF_RESOLUTION = {2: "inch", 3: "cm"}
 PLAIN = ("", "pixel", "pixels", "reference frame", "voxel", "null")

@@ -23,12 +23,7 @@ import numpy as np
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import finites, parse_xml, require_file_budget
 from raymarch.io.volumes.format import require_one_place
-from raymarch.io.volumes.scalar_format import (
-    require_no_shear,
-    scalar_format,
-    single_values,
-    wanted,
-)
+from raymarch.io.volumes.scalar_format import require_no_shear, scalar_format, single_values, wanted
 from raymarch.io.volumes.source import CURE, Index, Slices, Source
 from raymarch.io.volumes.stored_values import MAX_RATIO, MAX_WORD, read_raw, unpacked, values_of_words
 from raymarch.volumes.scalar_volume import ScalarVolume

@@ -14,10 +14,7 @@ from raymarch.io.files.strict import read_xml
 from raymarch.io.volumes.files_beside import file_beside
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.hdf5 import scalar
-from raymarch.io.volumes.scalar_format import (
-    damage_told,
-    require_upright,
-)
+from raymarch.io.volumes.scalar_format import damage_told, require_upright
 from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import ALL, Selection

@@ -46,11 +46,15 @@ PATH = "0"  # in which bioformats2raw puts its first image
 USUAL = "tczyx"  # axes of versions 0.1 and 0.2, which name none
 TAKEN = ("scale", "translation", "identity")  # transformations that are read
 BY_ZARR = "rm.ScalarVolume(zarr.open_array(..)[...].T, affine) takes what zarr itself reads"
+
+# Chunks as they are stored.
 TEXTS = (".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json")
 SHARDS, CHECKSUM = "sharding_indexed", "crc32c"
 WIDEST = 8  # bytes of a number as filters may have it
 ENTRY = 16  # bytes of the index of a shard for each of its chunks
 NOWHERE = 2**64 - 1  # place of a chunk that a shard lacks
+
+# Packed chunks, whose size is found out before their codec unpacks them, which has no limit.
 ZSTD, SKIPPED = 0xFD2FB528, 0x184D2A50  # what frames of Zstandard begin with, and those that it passes over
 ZSTD_BLOCK = 1 << 17  # bytes that a block of Zstandard unpacks to at most
 # zfpy and pcodec, of libraries that no extra brings, are not among these: what they unpack to is not known before.

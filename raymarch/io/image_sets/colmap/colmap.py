@@ -43,9 +43,9 @@ from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin, places_of
 
-# What is read of a COLMAP set: which of several models, which folder of images, which of the points.
-
+log = logging.getLogger("raymarch")
 PARSERS = {"bin": binary, "txt": text}
+FILES = tuple(f"{where}cameras.{kind}" for place in PLACES for where in place for kind in KINDS)
 PHOTOS = ("images", "input", "", "images_2", "images_4", "images_8")  # folders, the first with one of the images
 MIN_TRACK, MAX_ERROR = 3, 3.0  # images that see a point; its error in medians of all
 MIN_POINTS = 50  # good ones that tell more than all together
@@ -57,6 +57,72 @@ class Model(NamedTuple):
     files: ModelFiles
     cameras: dict[int, ModelCamera]
     images: dict[int, ModelImage]
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has a model whose cameras can be read, and not LLFF's table with other images."""
+    has_model = any(_has_cameras(files) for files in models_in(folder))
+    return has_model and not (llff.detect(folder) and lacks_images(folder))
+
+
+def _has_cameras(files: ModelFiles) -> bool:
+    try:
+        return bool(PARSERS[files.kind].read_cameras(files.path("cameras")))
+    except RaymarchError:
+        return False
+
+
+def read(folder: Path, options: ReadOptions) -> Views:
+    """Views of one split of the model with most images, which the log names where there are several.
+
+    Cameras are of any of COLMAP's models 0 to 9, scaled to the images where these are smaller or larger. Images are
+    looked for in `images`, beside the model and above it, else in `images_2`, `_4`, `_8`; masks in `masks` beside that
+    folder, or in the set's own where images lie in that, as `<image>.png`, black where pixels are not to count.
+
+    Raises RaymarchError that names the file, what is wrong and the cure.
+
+    Example:
+        >>> COLMAP.read("garden", "test", downscale=4).sizes[0]  # doctest: +SKIP
+        (1297, 840)
+    """
+    model = largest_model(folder)
+    source = model.files.path("images")
+    inside, root = folder_of_images(folder, model, options.cameras_alone)
+    masks = (inside if inside.resolve() == root else inside.parent) / "masks"
+    origin = new_origin(places_of(model.images.values(), lambda image: world_from_camera(image, "")[:3, 3]), source)
+    frames = list[Frame]()
+    for number, image in model.images.items():
+        where = f"{source}, image {number}"
+        file = frame_file(inside, root, image.name, where, options.follow_links, key="name")
+        if image.camera not in model.cameras:
+            raise RaymarchError(
+                f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
+            )
+        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", origin=origin)
+        frames.append(
+            Frame(
+                file,
+                camera,
+                _mask(masks, file.relative_to(inside), root, options.follow_links),
+                sensor=True,
+                size=_size(model, image),
+            )
+        )
+    if masked := sum(frame.mask is not None for frame in frames):
+        log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), masks)
+    elif frames and next(masks.glob("*"), None) is not None:
+        name = frames[0].file.name
+        log.warning("%s: none of its files is the mask of an image; name them as COLMAP does, %s.png", masks, name)
+    there = present([frame.file for frame in frames], source, options)
+    frames = held_out([frames[i] for i in there], options, source)
+    return views_of_frames(
+        frames,
+        inside,
+        source,
+        options,
+        points=points_of_model(model.files, origin),
+        origin=origin,
+    )
 
 
 def largest_model(folder: Path) -> Model:
@@ -143,96 +209,6 @@ def _is_there(place: Path, name: str) -> bool:
         return False
 
 
-def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.ndarray | None:
-    """Points (point, 3) of a model that 3 or more images see, with an error of at most 3 medians; None where none is.
-
-    A point seen twice has its depth from one pair of rays, and one with a large error from a wrong match: both lie
-    far off, and would make any box too large. All are taken where fewer than 50 are left, as from models of few images.
-    `origin` as of `new_origin`.
-    """
-    path = files.path("points3D")
-    if not path.is_file() or not path.stat().st_size:
-        return None
-    points: ModelPoints = PARSERS[files.kind].read_points(path)
-    places = points.places if origin is None else points.places - origin
-    there = (abs(places) < WORLD).all(1)
-    if not there.any():
-        return None
-    good = there & (points.tracks >= MIN_TRACK) & (points.errors <= MAX_ERROR * np.median(points.errors))
-    return places[good if good.sum() >= MIN_POINTS else there]
-
-
-log = logging.getLogger("raymarch")
-
-FILES = tuple(f"{where}cameras.{kind}" for place in PLACES for where in place for kind in KINDS)
-
-
-def detect(folder: Path) -> bool:
-    """Detection: whether the folder has a model whose cameras can be read, and not LLFF's table with other images."""
-    has_model = any(_has_cameras(files) for files in models_in(folder))
-    return has_model and not (llff.detect(folder) and lacks_images(folder))
-
-
-def _has_cameras(files: ModelFiles) -> bool:
-    try:
-        return bool(PARSERS[files.kind].read_cameras(files.path("cameras")))
-    except RaymarchError:
-        return False
-
-
-def read(folder: Path, options: ReadOptions) -> Views:
-    """Views of one split of the model with most images, which the log names where there are several.
-
-    Cameras are of any of COLMAP's models 0 to 9, scaled to the images where these are smaller or larger. Images are
-    looked for in `images`, beside the model and above it, else in `images_2`, `_4`, `_8`; masks in `masks` beside that
-    folder, or in the set's own where images lie in that, as `<image>.png`, black where pixels are not to count.
-
-    Raises RaymarchError that names the file, what is wrong and the cure.
-
-    Example:
-        >>> COLMAP.read("garden", "test", downscale=4).sizes[0]  # doctest: +SKIP
-        (1297, 840)
-    """
-    model = largest_model(folder)
-    source = model.files.path("images")
-    inside, root = folder_of_images(folder, model, options.cameras_alone)
-    masks = (inside if inside.resolve() == root else inside.parent) / "masks"
-    origin = new_origin(places_of(model.images.values(), lambda image: world_from_camera(image, "")[:3, 3]), source)
-    frames = list[Frame]()
-    for number, image in model.images.items():
-        where = f"{source}, image {number}"
-        file = frame_file(inside, root, image.name, where, options.follow_links, key="name")
-        if image.camera not in model.cameras:
-            raise RaymarchError(
-                f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
-            )
-        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", origin=origin)
-        frames.append(
-            Frame(
-                file,
-                camera,
-                _mask(masks, file.relative_to(inside), root, options.follow_links),
-                sensor=True,
-                size=_size(model, image),
-            )
-        )
-    if masked := sum(frame.mask is not None for frame in frames):
-        log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), masks)
-    elif frames and next(masks.glob("*"), None) is not None:
-        name = frames[0].file.name
-        log.warning("%s: none of its files is the mask of an image; name them as COLMAP does, %s.png", masks, name)
-    there = present([frame.file for frame in frames], source, options)
-    frames = held_out([frames[i] for i in there], options, source)
-    return views_of_frames(
-        frames,
-        inside,
-        source,
-        options,
-        points=points_of_model(model.files, origin),
-        origin=origin,
-    )
-
-
 def _size(model: Model, image: ModelImage) -> tuple[int, int]:
     camera = model.cameras[image.camera]
     return camera.width, camera.height
@@ -262,6 +238,25 @@ def camera_of_image(
     with naming(where):
         lens, focal = lens_of(camera.model, p), (p[0], p[focals - 1])
         return sized(pose, focal, principal, full, lens, (width, height), where, orientation, sensor=True)
+
+
+def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.ndarray | None:
+    """Points (point, 3) of a model that 3 or more images see, with an error of at most 3 medians; None where none is.
+
+    A point seen twice has its depth from one pair of rays, and one with a large error from a wrong match: both lie
+    far off, and would make any box too large. All are taken where fewer than 50 are left, as from models of few images.
+    `origin` as of `new_origin`.
+    """
+    path = files.path("points3D")
+    if not path.is_file() or not path.stat().st_size:
+        return None
+    points: ModelPoints = PARSERS[files.kind].read_points(path)
+    places = points.places if origin is None else points.places - origin
+    there = (abs(places) < WORLD).all(1)
+    if not there.any():
+        return None
+    good = there & (points.tracks >= MIN_TRACK) & (points.errors <= MAX_ERROR * np.median(points.errors))
+    return places[good if good.sum() >= MIN_POINTS else there]
 
 
 COLMAP = Reader("COLMAP", detect, by_options(read), FILES)

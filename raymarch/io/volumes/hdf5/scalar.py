@@ -18,7 +18,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.hdf5 import CURE, attributes, opened
 from raymarch.io.volumes.format import require_one_place
 from raymarch.io.volumes.hdf5.provenance import provenance_of, provenance_text
-from raymarch.io.volumes.hdf5.schema import digest_of
+from raymarch.io.volumes.hdf5.schema import digest_of, naming, require_place
 from raymarch.io.volumes.source import Source, volume_of
 from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.views.views import require_colour
@@ -66,11 +66,7 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     sizes = SIZES.get(values.dtype.kind, ())
     if values.ndim != 3 or min(values.shape) < 2 or values.dtype.itemsize not in sizes:
         raise RaymarchError(f"{path}: values are {values.dtype} {values.shape}, want numbers (x, y, z); {CURE}")
-    for name, want in (("world_from_index", (4, 4)), ("background", (3,))):
-        if file[name].shape != want or file[name].dtype.str != "<f8":
-            raise RaymarchError(f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {CURE}")
-    if file["provenance"].shape != () or file["provenance"].dtype.kind != "S":
-        raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {CURE}")
+    require_place(file, path)
     notes = {(owner, name): value for owner in ("/", *NAMES) for name, value in attributes(file[owner]).items()}
     wanted = {("values", "slope"): "f", ("values", "intercept"): "f", ("/", "digest"): "S"}
     wanted |= {(owner, name): "S" for name, owner in TEXTS.items() if (owner, name) in notes}
@@ -146,9 +142,5 @@ def _source(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> Sour
 def _scalar_file(
     path: str | os.PathLike[str], streamed: tuple[str, ...]
 ) -> Iterator[tuple[h5py.File, Notes]]:  # fmt: skip
-    with opened(path, FORMAT, VERSION, NAMES, streamed=streamed) as file:
-        try:
-            yield file, checked_notes(file, path)
-        except RaymarchError as error:
-            text = str(error)
-            raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {CURE}") from error
+    with opened(path, FORMAT, VERSION, NAMES, streamed=streamed) as file, naming(path):
+        yield file, checked_notes(file, path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import h5py
@@ -115,11 +117,7 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     """All attributes, once shapes, types and attributes are those of the format; else RaymarchError."""
     (_require_arrays if "table" not in file else require_shapes)(file, path, FLOATS)
     names, channels = names_in(file), file["features"].shape[-1]
-    for name, want in (("world_from_index", (4, 4)), ("background", (3,))):
-        if file[name].shape != want or file[name].dtype.str != "<f8":
-            raise RaymarchError(f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {CURE}")
-    if file["provenance"].shape != () or file["provenance"].dtype.kind != "S":
-        raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {CURE}")
+    require_place(file, path)
     require_short(file["provenance"].dtype.itemsize)
     notes = {(owner, name): value for owner in ("/", *names) for name, value in attributes(file[owner]).items()}
     degree = round((channels / 3) ** 0.5) - 1
@@ -143,6 +141,25 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     if ("density", "boxes") in notes and ("world_from_index", "ndc_from_world") in notes:
         raise RaymarchError(f"{path}: density has the attribute boxes beside ndc_from_world, want one of them; {CURE}")
     return notes
+
+
+def require_place(file: h5py.File, path: str | os.PathLike[str]) -> None:
+    """RaymarchError unless place, background and provenance have the types and shapes that all volumes' have."""
+    for name, want in (("world_from_index", (4, 4)), ("background", (3,))):
+        if file[name].shape != want or file[name].dtype.str != "<f8":
+            raise RaymarchError(f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {CURE}")
+    if file["provenance"].shape != () or file["provenance"].dtype.kind != "S":
+        raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {CURE}")
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Context in which what a value of the package refuses about a file's content gets the file's name."""
+    try:
+        yield
+    except RaymarchError as error:
+        text = str(error)
+        raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {CURE}") from error
 
 
 def _require_arrays(file: h5py.File, path: str | os.PathLike[str], floats: tuple[str, ...]) -> None:

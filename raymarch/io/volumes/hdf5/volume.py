@@ -130,12 +130,11 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
 @contextmanager
 def _volume_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     """The opened file; what a value of the package refuses about its content gets the file's name."""
-    with opened(path, schema.FORMAT, schema.VERSION, schema.NAMES, optional=(schema.TABLE,)) as file:
-        try:
-            yield file
-        except RaymarchError as error:
-            text = str(error)
-            raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {CURE}") from error
+    with (
+        opened(path, schema.FORMAT, schema.VERSION, schema.NAMES, optional=(schema.TABLE,)) as file,
+        schema.naming(path),
+    ):
+        yield file
 
 
 def _write(file: h5py.File, name: str, array: np.ndarray, *, in_bricks: bool) -> None:
