@@ -22,20 +22,19 @@ from raymarch.device.image_store import ImagePyramid, ImageStore
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
-from raymarch.fitting.cards import FitterCard
 from raymarch.fitting.clock import Clock
 from raymarch.fitting.photometry import Photometry
-from raymarch.fitting.plan.bounds import narrow
 from raymarch.fitting.plan.budget import keeps_colours
 from raymarch.fitting.plan.plan import Plan, plan_fit
-from raymarch.fitting.pruning import next_level, reopen
-from raymarch.fitting.report import Report, require_finite, volume_of
+from raymarch.fitting.pruning import narrow, next_level, reopen
+from raymarch.fitting.report import Report, curves, require_finite, rows_of, volume_of
 from raymarch.fitting.schedule import Position, Schedule, ending, is_early
 from raymarch.fitting.settings.optimiser import Rates
 from raymarch.fitting.settings.settings import FitSettings, settings_for
 from raymarch.fitting.through_table import march_of
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import CAMERA, Camera
+from raymarch.html.card import card, html_of
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
 from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
@@ -51,7 +50,7 @@ REPORT_EVERY = 25
 DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
-class Fitter(Holder, FitterCard):
+class Fitter(Holder):
     """Fit that can be stepped; owns the grid and the images on the device until `close`.
 
     Example:
@@ -107,6 +106,9 @@ class Fitter(Holder, FitterCard):
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
         self.clock.prepared()
+
+    def _repr_html_(self) -> str | None:
+        return html_of(fitter_card, self)
 
     @property
     def seconds(self) -> float:
@@ -264,3 +266,19 @@ def _differentiate(fitter: Fitter, counted: int) -> None:
             tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, fitter.plan.reach, weight)
         for each in objective.regularisers:
             tape.regularise(grid, buffer, each, s.seed, fitter.steps_done, s.regularised_fraction)
+
+
+def fitter_card(fitter: Fitter) -> str:
+    """HTML of a running fit for a notebook: how far, how well, and the curves of loss and PSNR.
+
+    It may be asked for between two steps, on whatever thread, so it does not look at the device.
+    """
+    last = fitter.history[-1] if fitter.history else None
+    of = f" of {fitter.settings.steps}" if fitter.settings.steps else ""
+    rows = [
+        ("steps", f"{fitter.steps_done}{of}, {100 * fitter.progress:.0f} % of the fit"),
+        ("images", fitter.views.count_in_words()),
+        *rows_of(last, fitter.box),
+        ("seconds", f"{fitter.seconds:.1f}" if last is None else f"{last.seconds:.1f}, left {last.seconds_left:.0f}"),
+    ]
+    return card("Fitter", rows, curves(fitter.history))

@@ -1,4 +1,4 @@
-"""Change of level: cells that no training ray sees are pruned, whatever is in them, and what is opaque is reopened."""
+"""Cells of a fit that may hold anything: those over a threshold, those that a training ray sees, what is reopened."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from raymarch.device.brick_grid import BrickGrid, grow
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.through_table import march_of
 from raymarch.kernels.field import occupancy
 from raymarch.kernels.fit.hull import bound_density
 from raymarch.kernels.integrator.depth import mark_seen
 from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.kernels.rays.tile_list import list_tiles
+from raymarch.volumes.transfer_function import TransferFunction
 
 log = logging.getLogger(__name__)
 
@@ -143,3 +146,30 @@ def next_level(
     if pruning.make_room(shape, most):
         grid.refine(shape)
     return grid.moments_begun > begun
+
+
+def narrow(
+    grid: Grid, store: ImageStore, least: float | None, step: float, table: TransferFunction | None = None
+) -> float:
+    """Occupancy update: cells with sigma over `least` [1/world unit], tiles whose rays meet one; the fraction marked.
+
+    With None the cells are those that are marked already. With a table sigma is what it says.
+
+    Raises RaymarchError where no cell or no tile is left.
+    """
+    if least is None:
+        occupied = grid.measure_occupancy()
+    elif table is not None:
+        occupied = grid.refresh_through(table, -math.expm1(-least * table.unit_length), margin=1)
+    else:
+        occupied = grid.refresh_occupancy(least, margin=1)
+    if occupied == 0:
+        raise RaymarchError(
+            "every cell of the volume became empty; check poses, box and background, or take more steps"
+        )
+    if grid.boxes > 1:  # whose rays all meet something
+        return occupied
+    store.listed = list_tiles(store.fields, grid.fields, step, store.tiles)
+    if store.listed == 0:
+        raise RaymarchError("no ray of any view meets the box; check the box and the poses")
+    return occupied

@@ -26,6 +26,7 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.plan import resolution
 from raymarch.fitting.plan.bounds import narrow
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.report import NoStep
 from raymarch.fitting.settings.settings import preset
 from raymarch.views.views import Views
@@ -418,7 +419,7 @@ OTHERS = [
 @pytest.mark.parametrize(("change", "said"), OTHERS)
 def test_other_views_are_refused_by_name(change, said, saved):
     with pytest.raises(RaymarchError, match=said):
-        require_same(read_record(saved.path), replace(saved.plan, views=change(views())), saved.path)
+        require_same(read_record(saved.path), replace(saved.plan, survey=Survey(change(views()))), saved.path)
 
 
 CHANGES = [
@@ -443,7 +444,7 @@ def test_another_box_is_refused_and_another_budget_is_not(saved):
     with pytest.raises(RaymarchError, match=r"another grid: box was \[-0.8.*\], is \[-1.8"):
         require_same(record, replace(saved.plan, box=saved.plan.box - 1), saved.path)
     same = replace(saved.plan, settings=replace(SETTINGS, memory=3.0), box=saved.plan.box * (1 + 2e-16))
-    require_same(record, replace(same, views=turned_a_bit(views())), saved.path)
+    require_same(record, replace(same, survey=Survey(turned_a_bit(views()))), saved.path)
 
 
 def test_a_grid_in_bricks_is_another(saved):
