@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from raymarch.device.brick_grid import BrickGrid, grow
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
@@ -36,6 +36,19 @@ class Pruning:
 
     def __init__(self, grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float):
         self.grid, self._store, self._buffer, self._settings, self._near = grid, store, buffer, settings, near
+
+    def next_level(self, level: int, shape: tuple[int, int, int], most: Callable[[int], int]) -> bool:
+        """Prune the grid and resample it at a finer level, if there is room for it; whether its moments begin anew.
+
+        `most` is as of `make_room`. The first level is not pruned but for room: what is thinner than its voxels has yet
+        to form there, and a cell that is ruled out never comes back.
+        """
+        begun = self.grid.moments_begun
+        if level > 1:
+            self.prune()
+        if self.make_room(shape, most):
+            self.grid.refine(shape)
+        return self.grid.moments_begun > begun
 
     def prune(self) -> None:
         """Keep the occupied cells in or beside which a sample has a weight over `prune_weight` on some ray, if that
@@ -98,7 +111,7 @@ class Pruning:
 def _has_room(grid: BrickGrid, shape: Sequence[int], most: Callable[[int], int]) -> bool:
     """Whether there is room for a level of `shape`, or the grid could grow for it, and has."""
     wanted = grid.wanted(shape)
-    return wanted <= grid.room or (wanted <= most(grid.room) and grow(grid, wanted))
+    return wanted <= grid.room or (wanted <= most(grid.room) and grid.grow(wanted))
 
 
 def widened(cells: np.ndarray) -> np.ndarray:
@@ -129,23 +142,6 @@ def reopen(grid: Grid, most: float) -> None:
     activation = grid.activation
     if most < 1 and not activation.density_rule.signed:
         bound_density(grid.fields, grid.blocks, float(activation.raw(-math.log1p(-most) / activation.scale)))
-
-
-def next_level(
-    grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
-    level: int, shape: tuple[int, int, int], most: Callable[[int], int],
-) -> bool:  # fmt: skip
-    """Pruned and resampled grid at a finer level of a fit, if there is room for it; whether its moments begin anew.
-
-    `near` is where rays begin [world unit], `most` as of `Pruning.make_room`. The first level is not pruned but for
-    room: what is thinner than its voxels has yet to form there, and a cell that is ruled out never comes back.
-    """
-    pruning, begun = Pruning(grid, store, buffer, settings, near), grid.moments_begun
-    if level > 1:
-        pruning.prune()
-    if pruning.make_room(shape, most):
-        grid.refine(shape)
-    return grid.moments_begun > begun
 
 
 def narrow(

@@ -89,7 +89,7 @@ def require_free(needed: int, what: str, cure: str) -> None:
 
 
 def reclaim_with(free_kept: Callable[[int], None]) -> None:
-    """Have memory that is kept for reuse freed before a need is refused: `free_kept` is called with each need [byte]."""
+    """Have memory that is kept for reuse freed before a need [byte] is refused: `free_kept` is called with it."""
     global _reclaim
     _reclaim = free_kept
 

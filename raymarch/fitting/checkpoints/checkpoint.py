@@ -16,7 +16,7 @@ from raymarch import runtime
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Check, Wrong, instance_of, number
 from raymarch.arguments.declared import checked
-from raymarch.device.brick_grid import BrickGrid, grow
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.memory import OF_A_MOMENT
 from raymarch.errors import RaymarchError, short
@@ -349,7 +349,7 @@ def _put_level(fitter: Fitter, reader: StreamedReader, path: object) -> None:
         if not np.array_equal(numbers, np.arange(1, len(numbers) + 1)):
             raise RaymarchError(f"{path}: table has a place that is out of range, missing or there twice; {CURE}")
         if len(numbers) > grid.room:
-            grow(grid, len(numbers))
+            grid.grow(len(numbers))
         grid.put_table(table)
     for name, put in (("occupied", grid.occupy), ("allowed", grid.allow)):
         reader.require(name, (-(-cells // 8),), "|u1")
