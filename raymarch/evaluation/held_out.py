@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from raymarch.errors import short
 from raymarch.evaluation.metrics import LEAST, Distance, lpips_distance, psnr, psnr_halves, ssim
 from raymarch.geometry.boxes import camera_in_box, meets_box
 from raymarch.geometry.camera import Camera
-from raymarch.html.card import Shown, card, listing
+from raymarch.html.card import card, html_of, listing
 from raymarch.rendering.march_settings import MARCH, March
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.contents import require_pixels
@@ -71,47 +70,6 @@ def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
     return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)
 
 
-# Card of an evaluation in a notebook: the means, and the scores of each view.
-
-NAMES = {
-    "psnr": "PSNR [dB]",
-    "ssim": "SSIM",
-    "lpips": "LPIPS",
-    "psnr_halves": "PSNR by halves [dB]",
-    "psnr_masked": "PSNR of the object [dB]",
-    "ssim_masked": "SSIM of the object",
-}
-MOST = 40  # views that are listed, worst first
-
-
-class EvaluationCard(Shown):
-    """Scores that show themselves in a notebook; `Evaluation` has the fields."""
-
-    psnr: float
-    views: tuple[Any, ...]
-    seconds_per_image: float
-    masked_by: str
-    lpips_missing: str
-
-    def _card(self) -> str:
-        known = [name for name in NAMES if getattr(self, name) is not None]
-        rows: list[tuple[str, object]] = [(NAMES[name], _short(getattr(self, name))) for name in known]
-        rows += [
-            ("views", len(self.views)),
-            ("seconds an image", f"{self.seconds_per_image:.3g}"),
-            ("object told by", self.masked_by),
-            ("no LPIPS as", self.lpips_missing),
-        ]
-        worst = sorted(self.views, key=lambda view: view.psnr)[:MOST]
-        lines = [[view.name, *(_short(getattr(view, name)) for name in known)] for view in worst]
-        heads = ["view, worst first", *(NAMES[name] for name in known)]
-        return card("Evaluation", rows) + listing(heads, lines)
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
 log = logging.getLogger(__name__)
 
 FAR = 0.01  # mean squared error over that of one colour all over
@@ -142,7 +100,7 @@ class ViewScore:
 
 
 @dataclass(frozen=True)
-class Evaluation(EvaluationCard):
+class Evaluation:
     """Result of `evaluate`: means over the views that have a score, each view's, and the seconds an image took.
 
     Attributes:
@@ -162,12 +120,46 @@ class Evaluation(EvaluationCard):
     masked_by: str = ""
     lpips_missing: str = ""
 
+    def _repr_html_(self) -> str | None:
+        return html_of(evaluation_card, self)
+
     def __repr__(self) -> str:
         similarity = "none" if self.ssim is None else f"{self.ssim:.4f}"
         return (
             f"Evaluation(PSNR {self.psnr:.2f} dB, SSIM {similarity}, {len(self.views)} views,"
             f" {self.seconds_per_image:.3g} s an image)"
         )
+
+
+SCORE_NAMES = {
+    "psnr": "PSNR [dB]",
+    "ssim": "SSIM",
+    "lpips": "LPIPS",
+    "psnr_halves": "PSNR by halves [dB]",
+    "psnr_masked": "PSNR of the object [dB]",
+    "ssim_masked": "SSIM of the object",
+}
+MAX_LISTED = 40  # views that are listed, worst first
+
+
+def evaluation_card(evaluation: Evaluation) -> str:
+    """HTML of an evaluation for a notebook: the means, and the scores of each view."""
+    known = [name for name in SCORE_NAMES if getattr(evaluation, name) is not None]
+    rows: list[tuple[str, object]] = [(SCORE_NAMES[name], _short(getattr(evaluation, name))) for name in known]
+    rows += [
+        ("views", len(evaluation.views)),
+        ("seconds an image", f"{evaluation.seconds_per_image:.3g}"),
+        ("object told by", evaluation.masked_by),
+        ("no LPIPS as", evaluation.lpips_missing),
+    ]
+    worst = sorted(evaluation.views, key=lambda view: view.psnr)[:MAX_LISTED]
+    lines = [[view.name, *(_short(getattr(view, name)) for name in known)] for view in worst]
+    heads = ["view, worst first", *(SCORE_NAMES[name] for name in known)]
+    return card("Evaluation", rows) + listing(heads, lines)
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 @checked(volume=VOLUME, views=VIEWS, march=optional(MARCH), seen=optional(callback))

@@ -17,16 +17,17 @@ from raymarch.device.image_store import ImagePyramid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
-from raymarch.fitting.cards import TableFitCard
-from raymarch.fitting.plan.bounds import narrow
+from raymarch.fitting.pruning import narrow
 from raymarch.fitting.settings.objective import LOSSES
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
+from raymarch.html.card import card, html_of
+from raymarch.html.picture import curve
 from raymarch.kernels.fit.losses import counting
 from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.rendering.march_settings import March
 from raymarch.views.views import VIEWS, Views, require_colour
-from raymarch.volumes.transfer_function import MOST_OPAQUE, TRANSFER, TransferFunction
+from raymarch.volumes.transfer_function import MOST_OPAQUE, TRANSFER, TransferFunction, table_picture
 from raymarch.volumes.volume import VOLUME, Volume
 
 # Gauss-Newton step of a transfer function towards pictures of a known volume.
@@ -104,7 +105,7 @@ class _Adam:
 
 
 @dataclass(frozen=True, eq=False)
-class TableFit(TableFitCard):
+class TableFit:
     """Result of `fit_table`.
 
     Attributes:
@@ -116,6 +117,20 @@ class TableFit(TableFitCard):
     table: TransferFunction
     loss: np.ndarray
     seconds: float
+
+    def _repr_html_(self) -> str | None:
+        return html_of(table_fit_card, self)
+
+
+def table_fit_card(fit: TableFit) -> str:
+    """HTML of a table's fit for a notebook: steps, loss, and the table."""
+    rows = [
+        ("steps", len(fit.loss)),
+        ("loss", f"{fit.loss[0]:.4g} to {fit.loss[-1]:.4g}" if len(fit.loss) else None),
+        ("seconds", f"{fit.seconds:.1f}"),
+    ]
+    drawn = curve(range(len(fit.loss)), np.log10(np.maximum(fit.loss, 1e-30)).tolist(), "log10 of the loss")
+    return card("TableFit", rows, [table_picture(fit.table), drawn])
 
 
 @checked(

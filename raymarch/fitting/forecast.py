@@ -26,7 +26,7 @@ from raymarch.fitting.settings.settings import FitSettings, settings_for
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import SIDE as PIXELS
 from raymarch.geometry.orbit import orbit_of_volume
-from raymarch.html.card import ShownRecord
+from raymarch.html.card import html_of, record_card
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.views import Views
 from raymarch.volumes.volume import VOLUME, AnyVolume
@@ -154,7 +154,7 @@ SIDE_ON_GPU = 512  # the same there, which has hardly begun with fewer
 
 
 @dataclass(frozen=True)
-class Forecast(ShownRecord):
+class Forecast:
     """Forecast of a fit or a rendering: memory and time.
 
     Attributes:
@@ -173,6 +173,9 @@ class Forecast(ShownRecord):
     steps: int | None = None
     boxes: int = 1
     preparation: float | None = None
+
+    def _repr_html_(self) -> str | None:
+        return html_of(record_card, self)
 
     def record(self) -> dict:
         """Forecast as plain numbers, for printing."""

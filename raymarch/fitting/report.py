@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +14,16 @@ from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, evaluate
-from raymarch.fitting.cards import FitCard
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.through_table import clear_raws, march_of
+from raymarch.html.card import card, html_of, numbers
+from raymarch.html.picture import curve
 from raymarch.system.versions import version_of
 from raymarch.views.identity import record_of
 from raymarch.views.views import MASKS_AS, VIEWS, Views
-from raymarch.volumes.volume import Volume
+from raymarch.volumes.volume import Volume, volume_picture
 
 INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"
@@ -70,7 +71,7 @@ class Report:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(FitCard):
+class Fit:
     """Result of a fit.
 
     Attributes:
@@ -95,10 +96,46 @@ class Fit(FitCard):
         steps = self.volume.provenance["steps"]
         return f"Fit({self.volume!r}, {steps} steps in {self.seconds:.0f} s, ended={self.ended!r})"
 
+    def _repr_html_(self) -> str | None:
+        return html_of(fit_card, self)
+
     @checked(views=VIEWS)
     def evaluate(self, views: Views) -> Evaluation:
         """PSNR and SSIM against views, best ones the fit has not seen, in the fit's mode."""
         return evaluate(self.volume, views, march=march_of(self.settings))
+
+
+def fit_card(fit: Fit) -> str:
+    """HTML of a fit's result for a notebook: how it ended, how well, and the curves of loss and PSNR."""
+    rows = [
+        ("ended", fit.ended),
+        ("steps", fit.volume.provenance.get("steps")),
+        ("seconds", f"{fit.seconds:.1f}, after {fit.preparation:.1f} of loading and compiling"),
+        *rows_of(fit.history[-1] if fit.history else None, fit.box),
+        ("resumed from step", fit.resumed_from),
+    ]
+    return card("Fit", rows, [volume_picture(fit.volume), *curves(fit.history)])
+
+
+def rows_of(last: Report | None, box: np.ndarray) -> list[tuple[str, object]]:
+    """Rows of the last `Report`, or None: samples, box, PSNR, loss, occupancy."""
+    where = ("box", f"{numbers(box[0])} to {numbers(box[1])}")
+    if last is None:
+        return [where]
+    return [
+        ("samples (x, y, z)", " x ".join(map(str, last.shape))),
+        where,
+        ("PSNR of its rays", f"{last.psnr:.2f} dB"),
+        ("loss", f"{last.loss:.4g}"),
+        ("occupied", f"{100 * last.occupied:.1f} % of the cells"),
+    ]
+
+
+def curves(history: Sequence[Report]) -> list[str]:
+    """Curves of loss and PSNR over the steps; none with under two reports."""
+    steps = [report.step for report in history]
+    drawn = [curve(steps, [np.log10(max(report.loss, 1e-30)) for report in history], "log10 of the loss")]
+    return [each for each in [*drawn, curve(steps, [report.psnr for report in history], "PSNR [dB]")] if each]
 
 
 def versions() -> dict[str, str]:

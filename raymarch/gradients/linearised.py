@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -220,11 +219,6 @@ class ViewedVolume(Holder):
         exposure = np.array(EXPOSURE("exposure", exposure))
         self._start = replace(self._start, camera=camera, exposure=exposure, pixels=pixels)
         self._set_viewpoint(self._start)
-
-    def look(self, camera: Camera, exposure: Numbers = NEUTRAL_EXPOSURE, pixels: Numbers | None = None) -> None:
-        """`set_camera`, by the name of version 0.1."""
-        warnings.warn("Linearised.look is now called set_camera", FutureWarning, stacklevel=2)
-        self.set_camera(camera, exposure, pixels)
 
     def move(self, by: Parameters) -> None:
         """Move the viewpoint by `by` from where it was made to stand; the volume's own numbers stay."""

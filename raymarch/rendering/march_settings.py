@@ -12,7 +12,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.checks import Wrong, flag, instance_of, mended, number, one_of, optional, whole
-from raymarch.arguments.declared import held, hold, renamed
+from raymarch.arguments.declared import held, hold
 from raymarch.arguments.guess import guesses
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
@@ -120,7 +120,6 @@ def _mode(value: object) -> str | AnyMode:
 MODE = replace(NAMED_MODE, read=_mode)
 
 
-@renamed(stop="min_transmittance", least="min_weight")
 @dataclass(frozen=True)
 class March:
     """March settings: step length, early ray termination, compositing mode, jitter.

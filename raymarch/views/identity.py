@@ -154,14 +154,12 @@ def known_of(views: Views, record: object) -> dict[int, str]:
 
     Args:
         views: as of `load_views`.
-        record: "views" of a volume's provenance, whatever it is; poses do not count where it has none, as older ones.
+        record: "views" of a volume's provenance, whatever it is.
     """
     told: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
     by_image, by_pose = _sums(told, "checksums"), _sums(told, "poses")
     if told.get("downscale") == views.downscale or not is_same_source(told.get("source"), views.source):
         sum_of, sums = _of_image, by_image
-    elif "poses" not in told:
-        return {i: name for i, name in enumerate(views.names) if name in by_image}
     else:  # not names alone, for splits of one file may have the same ones
         sum_of, sums = _of_pose, by_pose
     tails: dict[str, list[str]] = {}

@@ -27,7 +27,8 @@ from raymarch.arguments.checks import (
 from raymarch.arguments.declared import checked, held, hold, named
 from raymarch.arguments.guess import did_you_mean
 from raymarch.errors import RaymarchError, one_line
-from raymarch.volumes.cards import TableCard
+from raymarch.html.card import card, html_of
+from raymarch.html.picture import as_bytes, data_uri, png, sketch
 from raymarch.volumes.samples import RAW
 
 # Colour maps of Matplotlib, by their names.
@@ -104,7 +105,7 @@ COLOURS, OPACITIES = mended(array("knot", 3, low=0, high=1), _knots_cure), array
 
 @named
 @dataclass(frozen=True, eq=False)
-class TransferFunction(TableCard, ReadOnly):
+class TransferFunction(ReadOnly):
     """Transfer function of direct volume rendering: a table of colour and opacity over the values of a volume.
 
     Colour and opacity are linear between the knots and constant beyond the first and the last. Opacity is that of a way
@@ -183,6 +184,9 @@ class TransferFunction(TableCard, ReadOnly):
         """Plain lists and numbers of the table, for JSON."""
         return {name: np.asarray(value).tolist() for name, value in vars(self).items()}
 
+    def _repr_html_(self) -> str | None:
+        return html_of(table_card, self)
+
     @property
     def rgba(self) -> np.ndarray:
         """Colour and opacity of the knots (knot, 4), red, green, blue, opacity."""
@@ -220,3 +224,31 @@ def _table_cure(value: object) -> str:
 TRANSFER = mended(
     instance_of(TransferFunction, "an rm.TransferFunction", "as of_colormap('viridis', low, high) gives"), _table_cure
 )
+
+
+PICTURE_SIZE = 240, 80  # CSS pixels of a card's picture
+PICTURE_COLUMNS = 256
+
+
+def table_card(table: TransferFunction) -> str:
+    """HTML of a transfer function for a notebook."""
+    low, high = float(table.values[0]), float(table.values[-1])
+    rows = [
+        ("knots", len(table.values)),
+        ("values", f"{low:.5g} to {high:.5g}"),
+        ("opacities", f"{table.opacities.min():.3g} to {table.opacities.max():.3g}"),
+        ("unit length", f"{table.unit_length:.4g} world units"),
+    ]
+    return card("TransferFunction", rows, [table_picture(table)])
+
+
+def table_picture(table: TransferFunction) -> str:
+    """Colours from the first knot to the last, and the opacity over them, as HTML."""
+    width, height = PICTURE_SIZE
+    at = np.linspace(table.values[0], table.values[-1], PICTURE_COLUMNS)
+    colours = np.stack([np.interp(at, table.values, column) for column in table.colours.T], -1)
+    strip = data_uri(png(as_bytes(colours[None])))
+    band = f'<image href="{strip}" x="0" y="{height - 16}" width="{width}" height="16" preserveAspectRatio="none"/>'
+    u = width * (table.values - table.values[0]) / (table.values[-1] - table.values[0])
+    line = np.stack([u, (height - 18) * (1 - table.opacities) + 1], axis=1)
+    return sketch([line], "opacity 0 to 1 over the colours", PICTURE_SIZE, under=band)

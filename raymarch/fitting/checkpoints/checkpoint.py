@@ -16,7 +16,7 @@ from raymarch import runtime
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Check, Wrong, instance_of, number
 from raymarch.arguments.declared import checked
-from raymarch.device.brick_grid import BrickGrid, grow
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.memory import OF_A_MOMENT
 from raymarch.errors import RaymarchError, short
@@ -45,7 +45,6 @@ from raymarch.volumes.bricks import table_shape
 # Settings that may be others: memory says how far a sparse grid may grow from here on, and whether it is sparse is
 # compared as it came to be, which may be by the device.
 MAY_DIFFER = ("memory", "bricks")
-BEFORE = {"cooldown": 0.0, "reopen": 1.0, "early": 1.0}  # what fits did whose checkpoints do not tell
 MOST = 4  # differences that are named
 LONGEST = 160  # letters of a value that is shown as it is
 DIFFERENT_CURE = "give what it had, or begin anew without it (--overwrite)"
@@ -63,14 +62,13 @@ def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:
     if words := plan.views_digest.difference(record["views"]):
         raise RaymarchError(f"{path}: is of a fit to other views: {words}; {DIFFERENT_CURE}")
     require_same_settings(record, plan.settings.record(), path)
-    now = grid_record(plan)
-    if words := _differences({"sparse": now["sparse"], **record["grid"]}, now):  # older ones do not tell
+    if words := _differences(record["grid"], grid_record(plan)):
         raise RaymarchError(f"{path}: is of a fit with another grid: {words}; {DIFFERENT_CURE}")
 
 
 def require_same_settings(record: Mapping[str, Any], settings: Mapping[str, Any], path: object) -> None:
     """RaymarchError that names the settings that differ, what they were and what they are."""
-    if words := _differences({**BEFORE, **_flat(record["settings"])}, settings):
+    if words := _differences(record["settings"], settings):
         raise RaymarchError(f"{path}: is of a fit with other settings: {words}; {DIFFERENT_CURE}")
 
 
@@ -292,8 +290,7 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
             raise RaymarchError(f"{path}: errors has numbers that are not finite; {CURE}")
         store.set_errors(errors[:-1], float(errors[-1]))
         reader.require_digest()
-    changes = record.get("rates_multiplied", [])  # older ones have none
-    fitter.rates.changes = CHANGES(f"{path}: rates_multiplied", changes)
+    fitter.rates.changes = CHANGES(f"{path}: rates_multiplied", record.get("rates_multiplied"))
     fitter.go_on(_position(record), history)
     return record
 
@@ -352,7 +349,7 @@ def _put_level(fitter: Fitter, reader: StreamedReader, path: object) -> None:
         if not np.array_equal(numbers, np.arange(1, len(numbers) + 1)):
             raise RaymarchError(f"{path}: table has a place that is out of range, missing or there twice; {CURE}")
         if len(numbers) > grid.room:
-            grow(grid, len(numbers))
+            grid.grow(len(numbers))
         grid.put_table(table)
     for name, put in (("occupied", grid.occupy), ("allowed", grid.allow)):
         reader.require(name, (-(-cells // 8),), "|u1")

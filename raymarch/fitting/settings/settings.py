@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, SupportsFloat
 
 from raymarch.arguments.checks import Check, Numbers, flag, instance_of, mended, number, one_of, optional, shown, whole
-from raymarch.arguments.declared import current_names, held, hold, renamed
+from raymarch.arguments.declared import held, hold
 from raymarch.arguments.guess import unknown_names
 from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
@@ -42,7 +42,6 @@ PART = number(0, 1, below=True)
 MOST_RAYS = 1 << 23  # of a step: what a buffer of them holds has numbers of its own that Taichi can index
 
 
-@renamed(stop="min_transmittance", least="min_weight", share="regularised_fraction")
 @dataclass(frozen=True)
 class FitSettings:
     """Settings of a fit; `preset` gives good ones, `dataclasses.replace` changes some.
@@ -344,7 +343,6 @@ def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
         >>> changed(FitSettings(), lr_density=0.3).optimiser.lr_density
         0.3
     """
-    changes = current_names(FitSettings, changes)
     if changes.get("objective") is not None:
         changes = {**of_objective(), **changes}
     if changes.get("seconds") is not None and changes.get("steps") is None:

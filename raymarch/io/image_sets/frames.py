@@ -516,6 +516,7 @@ class Frame(NamedTuple):
             height; or None, where they count wherever they are.
         size: (width, height) [pixel] of the image as the set has it, which its camera takes where no image is there; or
             None where the set does not say.
+        bounds: depths of the near and the far plane between which it shows the scene [world unit]; or None.
     """
 
     file: Path
@@ -526,6 +527,7 @@ class Frame(NamedTuple):
     inverted: bool = False
     radius: Callable[[int, int], float] | None = None
     size: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None = None
 
 
 def require_few(count: int, source: Path) -> None:
@@ -586,8 +588,14 @@ def views_of_frames(
     names = unique_names(files, folder)
     return Views(
         cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale,
-        origin=None if origin is None else tuple(origin.tolist()),
+        origin=None if origin is None else tuple(origin.tolist()), bounds=_bounds_of(there),
     )  # fmt: skip
+
+
+def _bounds_of(frames: Sequence[Frame]) -> np.ndarray | None:
+    """Near and far planes (frame, 2) of frames; None where any has none."""
+    bounds = [frame.bounds for frame in frames if frame.bounds is not None]
+    return np.array(bounds) if len(bounds) == len(frames) else None
 
 
 def _cameras_alone(
