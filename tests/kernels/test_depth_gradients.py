@@ -15,8 +15,8 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
 from raymarch.kernels.field.copies import clear_gradients
-from raymarch.kernels.integrator.passes import COMPOSITING
-from raymarch.kernels.modes.isosurface import distance_geometry_adjoint
+from raymarch.kernels.integrator.passes import passes_of
+from raymarch.kernels.modes.registry import MODES
 
 STEP = 0.11
 CASES = [("emission-absorption", True), ("additive", False)]  # mode, jitter
