@@ -1,8 +1,8 @@
 """Compositing of any quantity by a mode's rule: sum over samples of weight times quantity, its adjoint and tangent.
 
 Colour, distance and normal of a mode differ in the quantity alone. Letters as in `march`: T transmittance, tau optical
-depth, y the quantity of a sample; with d_y the gradient of the sum, a weight is worth d_y y, and `remaining` is what the
-sum still gains by the light behind a sample, as in `remaining`.
+depth, y the quantity of a sample; with d_y the gradient of the sum, a weight is worth d_y y. What the sum still gains
+by the light behind a sample is carried along as in `remaining`.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from raymarch.kernels.numeric import at_least, at_most
 
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity of a sample that is composited, `@ti.func`s; `shade` is the table's colour and opacity, where there is one.
+    """Quantity of a sample that is composited, `@ti.func`s; `shade` is the table's colour and opacity, if there is one.
 
     Attributes:
         lanes: how many numbers it is.
@@ -54,7 +54,7 @@ def within_interval(scene: Scene) -> bool:
 
 @ti.func
 def optics_of(scene: ti.template(), ray: ti.template(), at: ti.template()):
-    """sigma and its slope by x; where there is a table its shade, with its slope by x, and where in the table that is."""
+    """sigma and its slope by x; of a table the shade, with its slope by x, and where in the table that is."""
     sigma = activation.density(scene.variant, at.x) * ray.inverse_scale
     by_x = activation.density_slope(scene.variant, at.x) * ray.inverse_scale
     o = ti.Struct(
@@ -110,7 +110,7 @@ def value(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti
 
 @ti.func
 def worth_of_light(d_y, remaining, carry, behind):
-    """What a pull carries: the gradient of the sum, what is still to come, and what T behind the last sample is worth."""
+    """What a pull carries: gradient of the sum, what is still to come, what T behind the last sample is worth."""
     return ti.Struct(d_y=d_y, remaining=remaining, carry=carry, behind=behind)
 
 
@@ -127,9 +127,7 @@ def pull(
     on = contributes(scene.variant, weight, ray.min_weight)
     seen = scene.integrand.quantity.look(scene, ray, at, o, on)
     d_weight = back.d_y.dot(seen.y)
-    back.remaining, back.carry = pass_sample(
-        scene.variant, state.T, tau, weight, d_weight, back.remaining, back.carry
-    )
+    back.remaining, back.carry = pass_sample(scene.variant, state.T, tau, weight, d_weight, back.remaining, back.carry)
     if ti.static(scene.variant.mode.looks_behind):
         look_ahead(scene, ray, at.s, at.k + 1, T_after, back)
     d_tau = optical_depth_gradient(scene.variant, state.T, tau, T_after, d_weight, back.remaining, back.carry)
@@ -211,7 +209,9 @@ def push(
     state.T = T_after
 
 
-def composited(name: str, quantity: Quantity, finish: Callable, start_pull=None, finish_push=None, sloped=False) -> Integrand:
+def composited(
+    name: str, quantity: Quantity, finish: Callable, start_pull=None, finish_push=None, sloped=False
+) -> Integrand:
     """Integrand that composites a quantity; `finish` and the like say where the sums go, and come from."""
     whole = Integrand(
         name, start, value, goes_on, finish, start_pull, pull, start_push, push, finish_push, sloped, quantity

@@ -37,11 +37,8 @@ def point_of(at: ti.template()):
 
 @ti.func
 def reach_of(scene: ti.template()):
-    """How far occlusion looks [world unit]; 0 for none, as on an isosurface."""
-    reach = ti.cast(0.0, float)
-    if ti.static(scene.variant.mode.classifies):
-        reach = scene.rays.shading[None][REACH]
-    return reach
+    """How far occlusion looks [world unit]; 0 for none."""
+    return scene.rays.shading[None][REACH]
 
 
 @ti.func
@@ -57,10 +54,11 @@ def read(scene: ti.template(), ray: ti.template(), at: ti.template(), table):
     """Colour (3,), lit by the slope of the raw density, whose sign does not matter."""
     n, _scale, _G, _K = normal_at(scene, ray, at)
     own, _seen = painted(scene.rays, colour.read(scene, ray, at, table))
-    lit, reach = shade(scene.rays, own, n, -ray.heading), reach_of(scene)
-    if reach > 0:
-        opened = openness(scene.grid, scene.rays, scene.variant, at.box, point_of(at), reach)
-        lit -= own * scene.rays.shading[None][AMBIENT] * (1.0 - opened)
+    lit = shade(scene.rays, own, n, -ray.heading)
+    if ti.static(scene.variant.mode.classifies):  # an isosurface has no occlusion
+        if reach_of(scene) > 0:
+            opened = openness(scene.grid, scene.rays, scene.variant, at.box, point_of(at), reach_of(scene))
+            lit -= own * scene.rays.shading[None][AMBIENT] * (1.0 - opened)
     return lit
 
 
@@ -81,41 +79,46 @@ def look(scene: ti.template(), ray: ti.template(), at: ti.template(), o: ti.temp
         seen.y = shade(scene.rays, seen.painted, seen.n, -ray.heading)
         if ti.static(scene.dots_move):
             seen.dot_G = normal_slope_tangent(scene.grid, scene.dots.density, scene.rays, at.box, at.cell, at.f)
-        reach, p = reach_of(scene), point_of(at)
-        if reach > 0:
-            if ti.static(scene.by_dots):
-                seen.open, seen.dot_open = openness_tangent(
-                    scene.grid, scene.dots, scene.rays, scene.variant, at.box, p, reach
-                )
-            elif ti.static(scene.by_rays):
-                seen.open, seen.open_by_p, seen.open_by_A = openness_slopes(
-                    scene.grid, scene.rays, scene.variant, at.box, p, reach
-                )
-            else:
-                seen.open = openness(scene.grid, scene.rays, scene.variant, at.box, p, reach)
-            seen.y -= seen.ambient * (1.0 - seen.open) * seen.painted
+        if ti.static(scene.variant.mode.classifies):
+            if reach_of(scene) > 0:
+                look_around(scene, at, seen)
     return seen
+
+
+@ti.func
+def look_around(scene: ti.template(), at: ti.template(), seen: ti.template()):
+    """Occlusion of a sample, and how it moves."""
+    reach, p = reach_of(scene), point_of(at)
+    if ti.static(scene.by_dots):
+        seen.open, seen.dot_open = openness_tangent(scene.grid, scene.dots, scene.rays, scene.variant, at.box, p, reach)
+    elif ti.static(scene.by_rays):
+        seen.open, seen.open_by_p, seen.open_by_A = openness_slopes(
+            scene.grid, scene.rays, scene.variant, at.box, p, reach
+        )
+    else:
+        seen.open = openness(scene.grid, scene.rays, scene.variant, at.box, p, reach)
+    seen.y -= seen.ambient * (1.0 - seen.open) * seen.painted
 
 
 @ti.func
 def pull(scene: ti.template(), ray: ti.template(), at: ti.template(), seen: ti.template(), d_y, slot, d: ti.template()):
     d_own, d_n, d_e = shade_adjoint(scene.rays, seen.painted, seen.n, -ray.heading, d_y)
     d_own -= seen.ambient * (1.0 - seen.open) * d_y
-    d_open, reach = seen.ambient * d_y.dot(seen.painted), reach_of(scene)
+    d_open = seen.ambient * d_y.dot(seen.painted)
     d_N = along_sphere(seen.n, seen.scale, d_n)
     d_G = index_slope(scene.grid, d_N)
     d.p += seen.K.transpose() @ d_G
     d.view -= d_e
     d.frame += seen.G.outer_product(d_N)
-    if reach > 0:
-        d.p += d_open * seen.open_by_p
-        d.frame += d_open * seen.open_by_A
+    d.p += d_open * seen.open_by_p
+    d.frame += d_open * seen.open_by_A
     colour.pull(scene, ray, at, seen.own, seen.shown * d_own, slot, d)
     if ti.static(scene.by_volume):
         if ti.abs(d_N).max() > 0:
             scatter_normal_slope(scene.grid, scene.rays, at.box, slot, at.cell, at.f, d_G)
-        if reach > 0 and d_open != 0:
-            add_openness(scene.grid, scene.rays, scene.variant, slot, at.box, point_of(at), reach, d_open)
+    if ti.static(scene.by_volume and scene.variant.mode.classifies):
+        if reach_of(scene) > 0 and d_open != 0:
+            add_openness(scene.grid, scene.rays, scene.variant, slot, at.box, point_of(at), reach_of(scene), d_open)
 
 
 @ti.func

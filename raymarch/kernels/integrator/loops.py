@@ -207,7 +207,9 @@ def ends_of_step(scene: ti.template(), ray: ti.template(), k, n):
 
 
 @ti.func
-def along_cells(scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()):
+def along_cells(
+    scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()
+):
     """All cells of a ray."""
     for s in range(ti.static(scene.grid.segments)):
         seg = segment_of(scene, ray, s)

@@ -1,4 +1,4 @@
-"""Normals of what is composited: the mean slope of the value by the march's weights, made a unit vector of the world."""
+"""Normals of what is composited: mean slope of the value by the march's weights, as a unit vector of the world."""
 
 import taichi as ti
 

@@ -52,7 +52,7 @@ class Passes:
         tangent: (grid, dots, rays, dot_image, *call): dot_image (ray, column) of columns of moved samples.
         geometry_adjoint: (grid, rays, moved, *call): gradients of origin, direction, view direction and dt by ray.
         geometry_tangent: (grid, rays, moved, *call): dot_image of columns of moved rays.
-        both_adjoints: (grid, rays, moved, *call): both adjoints in one pass.
+        both_adjoints: (grid, rays, moved, *call): both adjoints, in one pass where the mode has no march of its own.
         depth: (grid, rays, *call[:4]): distance of what a ray meets, infinite for nothing.
         normals: (grid, rays, *call[:4]): its unit normal in the world, facing the eye, in `rays.sum_even`; 0 for none.
             None where a mode has no surface to speak of.
@@ -131,13 +131,18 @@ def passes_of(mode: Mode) -> Passes:
     depth = Pass(plain, plain.distance or DISTANCE, of_depth=True)
     by_normal = Pass(mode, mode.normal, of_depth=True) if mode.normal else Pass(plain, NORMAL, of_depth=True)
     of_fits = mode.image is None and mode.traverse is None
+
+    def one_after_the_other(grid: Any, rays: Any, moved: Any, *call: Any) -> None:
+        march_adjoint(grid, rays, *call)
+        seen.geometry_adjoint(grid, rays, moved, *call)
+
     return Passes(
         march if of_fits else seen.value,
         march_adjoint if of_fits else seen.adjoint,
         seen.tangent,
         seen.geometry_adjoint,
         seen.geometry_tangent,
-        seen.both_adjoints,
+        one_after_the_other if of_fits else seen.both_adjoints,
         depth.value,
         by_normal.value if mode.has_normals else None,
         DepthPasses(depth.adjoint, depth.tangent, depth.geometry_adjoint, depth.geometry_tangent, depth.both_adjoints),

@@ -123,8 +123,6 @@ def carried(scene: ti.template()):
             iso=ti.cast(0.0, float), frame=ti.Matrix.zero(float, 3, 3), corners=ti.Vector.zero(float, 8),
         )  # fmt: skip
     elif ti.static(scene.task == PUSH):
-        return ti.Struct(
-            first=ti.Vector.zero(float, scene.columns), last=ti.Vector.zero(float, scene.columns)
-        )
+        return ti.Struct(first=ti.Vector.zero(float, scene.columns), last=ti.Vector.zero(float, scene.columns))
     else:
         return ti.Struct(slot=0)

@@ -47,7 +47,11 @@ def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(
                 x = gather(grid.density, cell, f)
                 high = variant.mode.sign * x
                 if ti.static(grid.boxes > 1):
-                    high = variant.mode.sign * activation.density(variant, x + grid.shift[None]) * scale_of(box_of(grid, s))
+                    high = (
+                        variant.mode.sign
+                        * activation.density(variant, x + grid.shift[None])
+                        * scale_of(box_of(grid, s))
+                    )
                 if at_s < 0 or high > most:
                     best, most, at_s, at_k = x, high, s, k
     return best, at_s, at_k
@@ -70,8 +74,10 @@ def winner_of(rays: ti.template(), r):
 
 
 @ti.func
-def to_winner(scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()):
-    """Traversal to the winner alone, which moves as any sample does: with the ray, its ends in the box, and the step."""
+def to_winner(
+    scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()
+):
+    """Traversal to the winner alone, which moves as any sample does: with the ray, its ends and the step."""
     _x, s, k = winner_of(scene.rays, ray.r)
     if s >= 0:
         seg = segment_of(scene, ray, s)
@@ -120,4 +126,5 @@ HOW = {
     "colour": False, "background": False, "ends": False, "has_normals": False,
     "search": find_winners, "traverse": to_winner, "image": image_of(Quantity(3, read, look, pull, push)),
 }  # fmt: skip
-MAXIMUM, MINIMUM = Extremum("maximum", **FOUND, **HOW), Extremum("minimum", **FOUND, **HOW, sign=-1.0)
+MAXIMUM = Extremum("maximum", **FOUND, **HOW)
+MINIMUM = Extremum("minimum", **FOUND, **HOW, sign=-1.0)

@@ -1,7 +1,10 @@
 """Isosurface: the shaded surface of a level at a ray's first hit.
 
-Letters: F raw density, t distance of the hit p = o + t d where F(p) = level, S slope of F in index space, q = d_t / (S d).
-By the implicit function theorem F(p) = level moves the hit by dot_t = (dot_level - dot_F - S (dot_o + t dot_d)) / (S d),
+Letters: F raw density, t distance of the hit p = o + t d where F(p) = level, S slope of F in index space, and
+q = d_t / (S d). By the implicit function theorem F(p) = level moves the hit by
+
+    dot_t = (dot_level - dot_F - S (dot_o + t dot_d)) / (S d)
+
 so that the adjoint is d_F = -q, d_o = -q S, d_d = -q t S and d_level = q. What is seen of the hit moves with it, and by
 itself as `lit` says. T is 0 where a ray hits, 1 where it does not. `find_hits` goes before each pass.
 """

@@ -217,9 +217,7 @@ def finish_push_depth(scene: ti.template(), ray: ti.template(), state: ti.templa
         scene.out[ray.r, e] = moved
 
 
-IMAGE = Integrand(
-    "line integral", start, value, always, finish, start_pull, pull, start_push, push, finish_push
-)
+IMAGE = Integrand("line integral", start, value, always, finish, start_pull, pull, start_push, push, finish_push)
 DEPTH = Integrand(
     "depth of a line integral", start_depth, add_depth, always, finish_depth, start_pull_depth, pull_depth,
     start_push_depth, push_depth, finish_push_depth,

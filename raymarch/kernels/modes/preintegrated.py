@@ -117,7 +117,10 @@ def next_knot(
     while piece < PIECES and then == i:
         end = ti.select(piece == 0, first, ti.select(piece == 1, second, 1.0))
         if end > u:
-            value, value2 = above_first(grid, table, variant, cubic(c, u)), above_first(grid, table, variant, cubic(c, end))
+            value, value2 = (
+                above_first(grid, table, variant, cubic(c, u)),
+                above_first(grid, table, variant, cubic(c, end)),
+            )
             rises = value2 > value
             if rises and table.above[i + 1] < value2:
                 then = i + 1
@@ -161,7 +164,9 @@ def begin_cell(grid: ti.template(), rays: ti.template(), variant: ti.template(),
 
 
 @ti.func
-def along_knots(scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()):
+def along_knots(
+    scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()
+):
     """All cells of a ray that are not marked as empty, cut at the knots."""
     for s in range(ti.static(scene.grid.segments)):
         seg = segment_of(scene, ray, s)
