@@ -1,4 +1,6 @@
-"""Held-out evaluation: PSNR, SSIM and LPIPS of a volume on views that it was not fitted to."""
+"""Held-out evaluation: PSNR, SSIM and LPIPS of a volume on views that it was not fitted to.
+
+Scores of the object alone count what the set's masks, its alpha, or its box and background tell from the rest."""
 
 from __future__ import annotations
 
@@ -23,58 +25,22 @@ from raymarch.views.identity import is_same_source
 from raymarch.views.views import VIEWS, Views
 from raymarch.volumes.volume import VOLUME, AnyVolume
 
-# Object's mask of a view: what masked scores count, by the set's masks, by alpha, or by its box and background.
-
-ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
-BOX = "the set's box, where the image is not its background"
-UNLIKE = 0.1  # display value, by which a channel of the object differs from the background
-
-
-def object_mask(views: Views, view: int) -> np.ndarray | None:
-    """Pixels (height, width) that show the object; None where nothing tells it from the rest.
-
-    The view's mask, and where alpha is over 0. Of a set that has neither but a box before its cameras, the pixels
-    whose rays meet the box and whose colour is not the background's.
-    """
-    mask = views.mask(view)
-    if views.shows_silhouettes:
-        shows = views.image(view)[..., 3] > 0
-        return shows if mask is None else shows & mask
-    if (box := _box_before_cameras(views)) is None:
-        return mask
-    unlike = np.abs(views.rgb(view) - np.asarray(views.background)).max(-1) > UNLIKE
-    shows = unlike & _meets(views.cameras[view], box)
-    return shows if mask is None else shows & mask
-
-
-def told_by(views: Views) -> str:
-    """What the object's masks of a set are made of, in words; "" where it has none."""
-    masks = any(views.mask(i) is not None for i in range(len(views)))
-    if views.shows_silhouettes:
-        return BOTH if masks else ALPHA
-    if _box_before_cameras(views) is not None:
-        return f"{MASK}, and {BOX}" if masks else BOX
-    return MASK if masks else ""
-
-
-def _box_before_cameras(views: Views) -> np.ndarray | None:
-    """The set's own box (2, 3), if no camera stands in it: what is behind it is background then."""
-    if views.box is None:
-        return None
-    return None if camera_in_box(views.cameras, views.box) else views.box
-
-
-def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
-    """Pixels (height, width) whose rays meet a box."""
-    rays = camera.rays()
-    return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)
-
-
 log = logging.getLogger(__name__)
-
 FAR = 0.01  # mean squared error over that of one colour all over
 GAP = 10.0  # dB under what a fit had on its own rays, from which on views are doubted to be of its set
 SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips")
+ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
+BOX = "the set's box, where the image is not its background"
+UNLIKE = 0.1  # display value, by which a channel of the object differs from the background
+SCORE_NAMES = {
+    "psnr": "PSNR [dB]",
+    "ssim": "SSIM",
+    "lpips": "LPIPS",
+    "psnr_halves": "PSNR by halves [dB]",
+    "psnr_masked": "PSNR of the object [dB]",
+    "ssim_masked": "SSIM of the object",
+}
+MAX_LISTED = 40  # views that are listed, worst first
 
 
 @dataclass(frozen=True)
@@ -129,37 +95,6 @@ class Evaluation:
             f"Evaluation(PSNR {self.psnr:.2f} dB, SSIM {similarity}, {len(self.views)} views,"
             f" {self.seconds_per_image:.3g} s an image)"
         )
-
-
-SCORE_NAMES = {
-    "psnr": "PSNR [dB]",
-    "ssim": "SSIM",
-    "lpips": "LPIPS",
-    "psnr_halves": "PSNR by halves [dB]",
-    "psnr_masked": "PSNR of the object [dB]",
-    "ssim_masked": "SSIM of the object",
-}
-MAX_LISTED = 40  # views that are listed, worst first
-
-
-def evaluation_card(evaluation: Evaluation) -> str:
-    """HTML of an evaluation for a notebook: the means, and the scores of each view."""
-    known = [name for name in SCORE_NAMES if getattr(evaluation, name) is not None]
-    rows: list[tuple[str, object]] = [(SCORE_NAMES[name], _short(getattr(evaluation, name))) for name in known]
-    rows += [
-        ("views", len(evaluation.views)),
-        ("seconds an image", f"{evaluation.seconds_per_image:.3g}"),
-        ("object told by", evaluation.masked_by),
-        ("no LPIPS as", evaluation.lpips_missing),
-    ]
-    worst = sorted(evaluation.views, key=lambda view: view.psnr)[:MAX_LISTED]
-    lines = [[view.name, *(_short(getattr(view, name)) for name in known)] for view in worst]
-    heads = ["view, worst first", *(SCORE_NAMES[name] for name in known)]
-    return card("Evaluation", rows) + listing(heads, lines)
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
 
 
 @checked(volume=VOLUME, views=VIEWS, march=optional(MARCH), seen=optional(callback))
@@ -217,6 +152,35 @@ def evaluate(
     )
 
 
+def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:
+    """Score of one view's image (height, width, 3), which is clipped to 0..1; LPIPS by `distance`, if any."""
+    truth, shown = views.rgb(view), np.clip(image, 0, 1)  # an x-ray is brighter than any display
+    mask, inside = views.mask(view), object_mask(views, view)
+
+    def similarity(within: np.ndarray | None) -> float | None:
+        large = min(image.shape[:2]) >= 11 and (within is None or within[5:-5, 5:-5].any())
+        return ssim(shown, truth, within) if large else None
+
+    def perceived(of: Distance) -> float:
+        return of(shown if mask is None else np.where(mask[..., None], shown, truth), truth)
+
+    return ViewScore(
+        name=views.names[view],
+        psnr=psnr(shown, truth, mask),
+        ssim=similarity(mask),
+        psnr_halves=psnr_halves(shown, truth, mask),
+        psnr_masked=psnr(shown, truth, inside) if inside is not None and inside.any() else None,
+        ssim_masked=None if inside is None else similarity(inside),
+        lpips=None if distance is None or min(image.shape[:2]) < LEAST else perceived(distance),
+    )
+
+
+def _mean(numbers: list[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    known = [number for number in known if not np.isinf(number)] or known
+    return float(np.mean(known)) if known else None
+
+
 def background_of(volume: AnyVolume, views: Views) -> Sequence[float]:
     """Background over which a volume is compared with views: theirs where images have alpha, and so show it; else its
     own, which may have been learned, for a set's says nothing of images that are whole."""
@@ -261,30 +225,61 @@ def doubt_of_set(volume: AnyVolume, views: Views, image: np.ndarray) -> str:
     return f"{seen}{whose}; give the set and the volume that belong together"
 
 
-def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:
-    """Score of one view's image (height, width, 3), which is clipped to 0..1; LPIPS by `distance`, if any."""
-    truth, shown = views.rgb(view), np.clip(image, 0, 1)  # an x-ray is brighter than any display
-    mask, inside = views.mask(view), object_mask(views, view)
+def object_mask(views: Views, view: int) -> np.ndarray | None:
+    """Pixels (height, width) that show the object; None where nothing tells it from the rest.
 
-    def similarity(within: np.ndarray | None) -> float | None:
-        large = min(image.shape[:2]) >= 11 and (within is None or within[5:-5, 5:-5].any())
-        return ssim(shown, truth, within) if large else None
-
-    def perceived(of: Distance) -> float:
-        return of(shown if mask is None else np.where(mask[..., None], shown, truth), truth)
-
-    return ViewScore(
-        name=views.names[view],
-        psnr=psnr(shown, truth, mask),
-        ssim=similarity(mask),
-        psnr_halves=psnr_halves(shown, truth, mask),
-        psnr_masked=psnr(shown, truth, inside) if inside is not None and inside.any() else None,
-        ssim_masked=None if inside is None else similarity(inside),
-        lpips=None if distance is None or min(image.shape[:2]) < LEAST else perceived(distance),
-    )
+    The view's mask, and where alpha is over 0. Of a set that has neither but a box before its cameras, the pixels
+    whose rays meet the box and whose colour is not the background's.
+    """
+    mask = views.mask(view)
+    if views.shows_silhouettes:
+        shows = views.image(view)[..., 3] > 0
+        return shows if mask is None else shows & mask
+    if (box := _box_before_cameras(views)) is None:
+        return mask
+    unlike = np.abs(views.rgb(view) - np.asarray(views.background)).max(-1) > UNLIKE
+    shows = unlike & _meets(views.cameras[view], box)
+    return shows if mask is None else shows & mask
 
 
-def _mean(numbers: list[float | None]) -> float | None:
-    known = [number for number in numbers if number is not None]
-    known = [number for number in known if not np.isinf(number)] or known
-    return float(np.mean(known)) if known else None
+def told_by(views: Views) -> str:
+    """What the object's masks of a set are made of, in words; "" where it has none."""
+    masks = any(views.mask(i) is not None for i in range(len(views)))
+    if views.shows_silhouettes:
+        return BOTH if masks else ALPHA
+    if _box_before_cameras(views) is not None:
+        return f"{MASK}, and {BOX}" if masks else BOX
+    return MASK if masks else ""
+
+
+def _box_before_cameras(views: Views) -> np.ndarray | None:
+    """The set's own box (2, 3), if no camera stands in it: what is behind it is background then."""
+    if views.box is None:
+        return None
+    return None if camera_in_box(views.cameras, views.box) else views.box
+
+
+def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
+    """Pixels (height, width) whose rays meet a box."""
+    rays = camera.rays()
+    return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)
+
+
+def evaluation_card(evaluation: Evaluation) -> str:
+    """HTML of an evaluation for a notebook: the means, and the scores of each view."""
+    known = [name for name in SCORE_NAMES if getattr(evaluation, name) is not None]
+    rows: list[tuple[str, object]] = [(SCORE_NAMES[name], _short(getattr(evaluation, name))) for name in known]
+    rows += [
+        ("views", len(evaluation.views)),
+        ("seconds an image", f"{evaluation.seconds_per_image:.3g}"),
+        ("object told by", evaluation.masked_by),
+        ("no LPIPS as", evaluation.lpips_missing),
+    ]
+    worst = sorted(evaluation.views, key=lambda view: view.psnr)[:MAX_LISTED]
+    lines = [[view.name, *(_short(getattr(view, name)) for name in known)] for view in worst]
+    heads = ["view, worst first", *(SCORE_NAMES[name] for name in known)]
+    return card("Evaluation", rows) + listing(heads, lines)
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""Fit reports: loss and PSNR on the way, the result, and the volume's provenance."""
+"""Reports of a fit on its way, its result, and the volume that comes of its grid, with its provenance."""
 
 from __future__ import annotations
 
@@ -27,31 +27,6 @@ from raymarch.volumes.volume import Volume, volume_picture
 
 INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"
-
-
-def cut_short(ended: object) -> bool:
-    """Test of an ending, as in a volume's provenance: whether the fit is less than what was asked for.
-
-    Example:
-        >>> cut_short("interrupted at step 16"), cut_short("done"), cut_short(None)
-        (True, False, False)
-    """
-    return isinstance(ended, str) and ended.startswith((INTERRUPTED, NOT_FINITE))
-
-
-class NoStep(RaymarchError):
-    """Error of a fit that was stopped before its first step, so that there is no volume."""
-
-
-class NotFinite(RaymarchError):
-    """Error of a loss or gradient that is not finite; the fitter's grid keeps the values from before."""
-
-
-def require_finite(loss: float, nonfinite_step: int, steps: int) -> None:
-    """Divergence check: NotFinite, with the step, where loss or gradient (noted as its step + 2) is not finite."""
-    if nonfinite_step or not math.isfinite(loss):
-        step = nonfinite_step - 2 if nonfinite_step else steps - 1
-        raise NotFinite(f"{NOT_FINITE} at step {step}; the volume from before it is kept; lower the learning rates")
 
 
 @dataclass(frozen=True)
@@ -138,23 +113,6 @@ def curves(history: Sequence[Report]) -> list[str]:
     return [each for each in [*drawn, curve(steps, [report.psnr for report in history], "PSNR [dB]")] if each]
 
 
-def versions() -> dict[str, str]:
-    """Versions of the software that made a volume, for its provenance."""
-    packages = {package: version_of(package) for package in ("raymarch", "taichi", "numpy")}
-    return {**packages, "python": platform.python_version()}
-
-
-def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance of a fitted volume: settings, views, versions and what is told."""
-    source = {"source": views.source, "count": len(views), "downscale": views.downscale, "holdout": views.holdout}
-    source |= {} if views.masks_as == MASKS_AS[0] else {"masks": views.masks_as}
-    source |= {} if views.origin is None else {"origin": list(views.origin)}
-    return {"settings": settings.record(), "views": source | record_of(views), **told, "versions": versions()}
-
-
-# Result of a fit as a volume: what the grid holds, where it lies, and how it was made.
-
-
 def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str, Any]) -> Volume:
     """Volume of a fit's grid; samples that the fit skipped as empty are made empty for every reader."""
     about: dict[str, Any] = {
@@ -165,3 +123,42 @@ def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str,
     table = plan.settings.transfer
     empty = None if table is None else clear_raws(table, grid.activation)
     return Volume(world_from_index=grid.world_from_index, samples=grid.carved_samples(empty), **about, **plan.lies)
+
+
+def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Provenance of a fitted volume: settings, views, versions and what is told."""
+    source = {"source": views.source, "count": len(views), "downscale": views.downscale, "holdout": views.holdout}
+    source |= {} if views.masks_as == MASKS_AS[0] else {"masks": views.masks_as}
+    source |= {} if views.origin is None else {"origin": list(views.origin)}
+    return {"settings": settings.record(), "views": source | record_of(views), **told, "versions": versions()}
+
+
+def versions() -> dict[str, str]:
+    """Versions of the software that made a volume, for its provenance."""
+    packages = {package: version_of(package) for package in ("raymarch", "taichi", "numpy")}
+    return {**packages, "python": platform.python_version()}
+
+
+def cut_short(ended: object) -> bool:
+    """Test of an ending, as in a volume's provenance: whether the fit is less than what was asked for.
+
+    Example:
+        >>> cut_short("interrupted at step 16"), cut_short("done"), cut_short(None)
+        (True, False, False)
+    """
+    return isinstance(ended, str) and ended.startswith((INTERRUPTED, NOT_FINITE))
+
+
+class NoStep(RaymarchError):
+    """Error of a fit that was stopped before its first step, so that there is no volume."""
+
+
+class NotFinite(RaymarchError):
+    """Error of a loss or gradient that is not finite; the fitter's grid keeps the values from before."""
+
+
+def require_finite(loss: float, nonfinite_step: int, steps: int) -> None:
+    """Divergence check: NotFinite, with the step, where loss or gradient (noted as its step + 2) is not finite."""
+    if nonfinite_step or not math.isfinite(loss):
+        step = nonfinite_step - 2 if nonfinite_step else steps - 1
+        raise NotFinite(f"{NOT_FINITE} at step {step}; the volume from before it is kept; lower the learning rates")

@@ -1,8 +1,7 @@
-"""Thumbnails of volumes: slices and a small image, by NumPy alone.
+"""Thumbnails of volumes for notebooks: a small image by emission and absorption, or of maxima, by NumPy alone.
 
 They must not wait for a compiler, nor ask for a device that a fit owns or another thread: so rays are parallel, samples
-are those nearest to a place, and of a large volume every few samples are looked at. What is exact is `rm.render`.
-"""
+are those nearest to a place, and of a large volume every few samples are looked at. What is exact is `rm.render`."""
 
 from __future__ import annotations
 
@@ -40,15 +39,23 @@ def few(samples: Dense | Sparse, shape: tuple[int, int, int], empty: float) -> t
 class Placed(Protocol):
     """What of a `Volume` its thumbnail is made of."""
 
-    samples: Dense | Sparse
-    world_from_index: np.ndarray
-    activation: Activation
-    background: tuple[float, float, float]
-    ndc_from_world: np.ndarray | None
+    @property
+    def samples(self) -> Dense | Sparse: ...
 
     @property
-    def box_shape(self) -> tuple[int, int, int]:
-        """Count of samples (x, y, z) of one box."""
+    def world_from_index(self) -> np.ndarray: ...
+
+    @property
+    def activation(self) -> Activation: ...
+
+    @property
+    def background(self) -> tuple[float, float, float]: ...
+
+    @property
+    def ndc_from_world(self) -> np.ndarray | None: ...
+
+    @property
+    def box_shape(self) -> tuple[int, int, int]: ...
 
 
 def of_samples(volume: Placed, side: int = SIDE) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Transfer function: colour and opacity by a volume's value, piecewise linear between knots."""
+"""Transfer function: colour and opacity by a volume's value, piecewise linear between knots; colour maps make some."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ from raymarch.html.card import card, html_of
 from raymarch.html.picture import as_bytes, data_uri, png, sketch
 from raymarch.volumes.samples import RAW
 
-# Colour maps of Matplotlib, by their names.
-
 FEW = "viridis, inferno, bone, gray, coolwarm"
 
 
@@ -54,19 +52,6 @@ def _colormap(value: object) -> str:
 
 
 COLORMAP = Check(f"a colour map that matplotlib has, as {FEW}", _colormap)
-
-
-def colours_along(name: str, share: np.ndarray) -> np.ndarray:
-    """Colours (n, 3) of a map at shares (n,) of its way, 0..1.
-
-    Example:
-        >>> colours_along("gray", np.array([0.0, 1.0])).tolist()
-        [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
-    """
-    colours: np.ndarray = import_matplotlib().colormaps[name](share)[:, :3]
-    return colours
-
-
 MOST_KNOTS = 1024
 MOST_OPAQUE = 1.0 - 2.0**-20  # opacity 1 would be an infinite extinction: a millionth of the light passes instead
 LENGTH = number(1e-9, 1e9, unit="world unit")
@@ -224,6 +209,17 @@ def _table_cure(value: object) -> str:
 TRANSFER = mended(
     instance_of(TransferFunction, "an rm.TransferFunction", "as of_colormap('viridis', low, high) gives"), _table_cure
 )
+
+
+def colours_along(name: str, share: np.ndarray) -> np.ndarray:
+    """Colours (n, 3) of a map at shares (n,) of its way, 0..1.
+
+    Example:
+        >>> colours_along("gray", np.array([0.0, 1.0])).tolist()
+        [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    """
+    colours: np.ndarray = import_matplotlib().colormaps[name](share)[:, :3]
+    return colours
 
 
 PICTURE_SIZE = 240, 80  # CSS pixels of a card's picture

@@ -1,4 +1,6 @@
-"""Memory budget of a fit, told before anything is allocated, and what would fit where it is too much."""
+"""Memory budget of a fit, told before anything is allocated, and what would fit where it is too much.
+
+First of a dense grid; then of bricks: whether a fit takes any, how many there is room for, and the bytes of all."""
 
 from __future__ import annotations
 
@@ -198,8 +200,6 @@ def lack_on_host(samples: int, degree: int) -> str:
     taken = bytes_of_result(samples, degree)
     return f"gives a result of about {taken:,} bytes but {int(host_room()):,} of the host's memory are free"
 
-
-# Room for a fit's bricks: whether it takes any, how many the memory's budget has room for, and the bytes of all.
 
 SLOTS = 2  # gradient buffers: each takes as much as the samples
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
