@@ -25,7 +25,7 @@ def names_of_page() -> dict:
 
 
 def two_clouds() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distances [world unit], optical depths of a step, colours: a thin dark cloud, and a dense one with a bright front."""
+    """Distances [world unit], optical depths, colours: a thin dark cloud, and a dense one with a bright front."""
     dt = LENGTH / STEPS
     t = (np.arange(STEPS) + 0.5) * dt
     thin, dense = (height * np.exp(-(((t - middle) / 0.3) ** 2)) for middle, height in ((1.1, 0.7), (2.8, 9.0)))
