@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 @options.clip_box
 @options.clip_plane
 @viewpoints.up
+@options.read_as
 @set_options.background
 @set_options.set_reading()
 @computed_on
 def view(
     file: str, data: str | None, split: str, port: int, no_browser: bool, shown: modes.Shown,
     window: list[float] | None, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...],
-    up: list[float] | None, reading: SetReading, device: Device,
+    up: list[float] | None, format: str | None, reading: SetReading, device: Device,
 ) -> None:  # fmt: skip
     """Look at the volume in FILE, of any format that raymarch reads, in a browser; Ctrl-C ends it.
 
@@ -53,7 +54,7 @@ def view(
     server = serving.server(port)
     try:
         with asked_to_stop() as asked:
-            watched = WatchedFile(file)
+            watched = WatchedFile(file, format)
             first = _begin(watched.volume, shown, clip_box, clip_plane, up, reading.background)
             modes.require_window(first.march, window)
             views = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -221,11 +220,6 @@ class ViewedVolume(Holder):
         self._start = replace(self._start, camera=camera, exposure=exposure, pixels=pixels)
         self._set_viewpoint(self._start)
 
-    def look(self, camera: Camera, exposure: Numbers = NEUTRAL_EXPOSURE, pixels: Numbers | None = None) -> None:
-        """`set_camera`, by the name of version 0.1."""
-        warnings.warn("Linearised.look is now called set_camera", FutureWarning, stacklevel=2)
-        self.set_camera(camera, exposure, pixels)
-
     def move(self, by: Parameters) -> None:
         """Move the viewpoint by `by` from where it was made to stand; the volume's own numbers stay."""
         (by,) = require_directions([by], self.volume, self.camera.lens, self.march.transfer)
@@ -346,11 +340,10 @@ class Linearised(ViewedVolume):
         self.grid.begin_gradient()
         if table := self.march.transfer:
             self.buffer.clear_table_gradient()
-        passes.adjoint(self.grid.fields, self.buffer.fields, *self._call(v))
+        motion = self._passes.ray_tangents(1)
+        passes.both_adjoints(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
         self.grid.reduce_slots()
         density, colour = self.grid.download_gradient()
-        motion = self._passes.ray_tangents(1)
-        passes.geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
         iso, frame = motion.surface_gradients(len(self.rays)) if self.march.rule.shaded else (None, None)
         cut = motion.place_gradients(len(self.rays)) if self.march.clipped else None
         seen_by = v.projection.adjoint(self.rays, *motion.gradients(len(self.rays)), frame, cut)

@@ -22,6 +22,7 @@ from raymarch.device.table_fields import MemberSettings
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.rays import RAYS, Rays
+from raymarch.html.card import html_of
 from raymarch.kernels.integrator.passes import passes_of
 from raymarch.kernels.modes.emission_absorption import EMISSION_ABSORPTION
 from raymarch.kernels.modes.together import Member, march_together
@@ -38,7 +39,7 @@ from raymarch.rendering.march_settings import (
     skip_unseen,
 )
 from raymarch.rendering.ray_batches import Fill, parts_of, rays_as_given, rays_of_camera, require_room
-from raymarch.rendering.rendering_card import RenderingCard
+from raymarch.rendering.rendering_card import rendering_card
 from raymarch.rendering.shading import Shading, matcap_colours
 from raymarch.views.views import require_colour
 from raymarch.volumes.scalar_volume import ScalarVolume
@@ -52,7 +53,7 @@ Seen: TypeAlias = "tuple[np.ndarray, np.ndarray, np.ndarray | None]"  # image (r
 
 
 @dataclass(frozen=True, eq=False)
-class Rendering(RenderingCard):
+class Rendering:
     """Rendered image of a camera, with opacity and depth.
 
     Attributes:
@@ -68,6 +69,9 @@ class Rendering(RenderingCard):
     opacity: np.ndarray
     depth: np.ndarray
     normals: np.ndarray | None = None
+
+    def _repr_html_(self) -> str | None:
+        return html_of(lambda one: rendering_card(one.image, one.opacity, one.depth, one.normals), self)
 
 
 class Renderer(Holder):

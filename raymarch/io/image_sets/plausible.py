@@ -65,7 +65,7 @@ def doubts_of(cameras: Sequence[Camera], names: Sequence[str]) -> list[str]:
         out.append(text if 2 * len(which) > len(cameras) else f"{text} ({count}: {some})")
     sizes = [(camera.width, camera.height) for camera in cameras]
     usual, _ = Counter(sizes).most_common(1)[0]
-    if odd := _few([size != usual for size in sizes]):
+    if odd := few_odd([size != usual for size in sizes]):
         wide, high = sizes[odd[0]]
         some = named([names[i] for i in odd])
         out.append(
@@ -74,7 +74,7 @@ def doubts_of(cameras: Sequence[Camera], names: Sequence[str]) -> list[str]:
         )
     shares = [camera.focal[0] / max(camera.width, camera.height) for camera in cameras]
     middle = sorted(shares)[len(shares) // 2]
-    if odd := _few([not middle / MIN_ODD_ZOOM < share < middle * MIN_ODD_ZOOM for share in shares]):
+    if odd := few_odd([not middle / MIN_ODD_ZOOM < share < middle * MIN_ODD_ZOOM for share in shares]):
         some = named([names[i] for i in odd])
         out.append(
             f"{len(odd)} of {len(cameras)} cameras have another focal length than the others ({some}):"
@@ -99,7 +99,12 @@ def doubt(camera: Camera) -> str:
     return ""
 
 
-def _few(odd: Sequence[bool]) -> list[int]:
-    """Indices of the odd ones, where they are few enough to be told from the rest."""
+def few_odd(odd: Sequence[bool]) -> list[int]:
+    """Indices of the odd ones, where they are few enough to be told from the rest.
+
+    Example:
+        >>> few_odd([False] * 9 + [True]), few_odd([True, False])
+        ([9], [])
+    """
     which = [i for i, is_odd in enumerate(odd) if is_odd]
     return which if 0 < len(which) <= MAX_ODD_SHARE * len(odd) else []

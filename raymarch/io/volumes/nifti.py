@@ -17,9 +17,9 @@ from raymarch.io.volumes.length_units import short_unit
 from raymarch.io.volumes.scalar_format import chosen, scalar_format, sheared_by, tell_rounding, wanted
 from raymarch.io.volumes.source import CURE, Slices, Source, decoded, encoded
 from raymarch.io.volumes.stored_values import read_packed, read_raw, require_packed, require_size, unpacked
-from raymarch.volumes.placement import world_from_world
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
+from raymarch.volumes.world_axes import world_from_world
 
 log = logging.getLogger("raymarch")
 WORLD = "RAS"

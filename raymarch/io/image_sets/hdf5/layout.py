@@ -112,6 +112,12 @@ def _require_split(split: object, count: int, points: int, where: str) -> None:
         numbers = [number(one, f"{where}: {name}") for one in value]
         if most is not None and not (all(type(one) is int for one in value) and 0 <= numbers[0] < numbers[1] <= most):
             raise RaymarchError(f"{where}: {name} is {value}, want a first and a last of {most} rows; {CURE}")
+    if (bounds := split.get("bounds")) is not None:
+        if not isinstance(bounds, list) or len(bounds) != 2 * len(views):
+            raise RaymarchError(f"{where}: bounds is {short(bounds)}, want two numbers a view; {CURE}")
+        for near, far in zip(bounds[::2], bounds[1::2], strict=True):
+            if not 0 < number(near, f"{where}: bounds") < number(far, f"{where}: bounds"):
+                raise RaymarchError(f"{where}: bounds has {near}, {far}, want 0 < near < far; {CURE}")
     if not isinstance(split.get("source"), str):
         raise RaymarchError(f"{where}: source is {short(split.get('source'))}, want a text; {CURE}")
 

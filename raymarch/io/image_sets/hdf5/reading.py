@@ -67,6 +67,7 @@ def views_of(path: Path, options: ReadOptions) -> Views:
             points=moved_points(tables["points"][slice(*points)], origin) if points else None,
             box=moved_box(np.array(box, float).reshape(2, 3), origin, path) if box else None,
             origin=_origin(chosen.get("origin"), origin),
+            bounds=_bounds(chosen),
         )
 
 
@@ -81,9 +82,18 @@ def _of_split(splits: dict[str, dict], split: str, count: int, path: Path) -> di
         return splits[split]
     if split == "all":
         first: dict[str, Any] = next(iter(splits.values()))
-        return {**first, "views": list(range(count))}
+        bounds: dict[int, np.ndarray] = {}
+        for one in splits.values():
+            bounds |= dict(zip(one["views"], np.reshape(one.get("bounds") or [], (-1, 2)), strict=False))
+        every = [bounds[i] for i in range(count)] if len(bounds) == count else None
+        return {**first, "views": list(range(count)), "bounds": every}
     have = named(list(splits))
     raise RaymarchError(f"{path}: there is no split {short(split)}, it has {have} and all; choose one")
+
+
+def _bounds(split: dict[str, Any]) -> np.ndarray | None:
+    """Near and far planes (view, 2) of a split's views, where it has them."""
+    return None if split.get("bounds") is None else np.reshape(split["bounds"], (-1, 2)).astype(float)
 
 
 def _names(record: dict[str, Any], views: Sequence[int]) -> list[str]:

@@ -6,6 +6,7 @@ Array axes are (column, row, slice); the world is LPS in millimetres. Values are
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,10 @@ def source(path: Path, selection: Selection) -> Source:
     affine = placed(found, path, left)
     scales = {(one.slope, one.intercept) for one in found}
     same = len(scales) == 1
-    dtype = first.dtype if same else np.dtype(np.float32)
+    kinds = Counter(one.dtype for one in found)
+    dtype = np.result_type(*kinds) if same else np.dtype(np.float32)  # one that holds the numbers of all
+    usual, _ = kinds.most_common(1)[0]
+    odd = [one.label for one in found if one.dtype != usual]
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
@@ -75,6 +79,7 @@ def source(path: Path, selection: Selection) -> Source:
         f"maps its numbers to the real world ({named(real, 2)}), which is not applied; values are as RescaleSlope and"
         " RescaleIntercept say": bool(real),
         "slices have several slopes; their values are floats": not same,
+        f"{len(odd)} of {len(found)} slices ({named(odd, 3)}) are stored as another type than {usual}": bool(odd),
         "says no PixelSpacing; 1 mm is assumed along x and y": first.spacing_assumed,
     }
     unread = tuple(dict.fromkeys(words for one in found for words in one.unread))

@@ -68,9 +68,9 @@ class Slice:
         return self.path.name if self.frame is None else f"frame {self.frame + 1}"
 
     @property
-    def shape(self) -> tuple[int, int, int, bool]:
-        """What must be alike in all slices, as their directions and spacing must."""
-        return self.rows, self.columns, self.bits, self.signed or self.is_float
+    def shape(self) -> tuple[int, int, bool]:
+        """What must be alike in all slices, as their directions and spacing must; types of whole numbers may differ."""
+        return self.rows, self.columns, self.is_float
 
     @property
     def dtype(self) -> np.dtype:
@@ -301,7 +301,8 @@ def placed(slices: Sequence[Slice], folder: Path, left: Sequence[str] = ()) -> n
         missing = round(float(steps[at]) / usual) - 1
         if missing >= 1 and abs(steps[at] - (missing + 1) * usual) <= 2 * MAX_UNEVEN * usual:
             raise RaymarchError(
-                f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}{beside}; find the missing files"
+                f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}{beside}; find the missing files, or take"
+                " out all on one side of the gap"
             )
         steps_in_words = f"{steps[at]:.4g} mm {where}, {usual:.4g} mm elsewhere"
         raise RaymarchError(f"{folder}: has uneven spacing, {steps_in_words}{beside}; {UNEVEN}")
