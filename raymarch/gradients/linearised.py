@@ -340,11 +340,10 @@ class Linearised(ViewedVolume):
         self.grid.begin_gradient()
         if table := self.march.transfer:
             self.buffer.clear_table_gradient()
-        passes.adjoint(self.grid.fields, self.buffer.fields, *self._call(v))
+        motion = self._passes.ray_tangents(1)
+        passes.both_adjoints(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
         self.grid.reduce_slots()
         density, colour = self.grid.download_gradient()
-        motion = self._passes.ray_tangents(1)
-        passes.geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
         iso, frame = motion.surface_gradients(len(self.rays)) if self.march.rule.shaded else (None, None)
         cut = motion.place_gradients(len(self.rays)) if self.march.clipped else None
         seen_by = v.projection.adjoint(self.rays, *motion.gradients(len(self.rays)), frame, cut)

@@ -11,7 +11,7 @@ import numpy as np
 from raymarch.arguments.checks import LARGEST, Check, Wrong, array, numeric, one_of, shown, vector
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
-from raymarch.kernels.integrator.mode import AnyMode, RayMode
+from raymarch.kernels.integrator.mode import Mode
 from raymarch.views.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume
@@ -35,7 +35,7 @@ PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens
 GROUP = one_of(*SMALL_GROUPS, "lens", *OF_MODES, cure="give directions by density, colour or table as rm.Parameters")
 
 
-def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
+def groups_of(mode: Mode, lens: Lens = PLAIN) -> tuple[str, ...]:
     """Parameter groups that an image of this mode, through this lens, depends on."""
     unseen = {
         "colour": not mode.colour or mode.classifies,
@@ -48,10 +48,10 @@ def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
-def require_groups(names: Iterable[str], mode: AnyMode, lens: Lens) -> None:
+def require_groups(names: Iterable[str], mode: Mode, lens: Lens) -> None:
     """Group check: RaymarchError for a group that the mode does not see, or that the lens has not, and where a mode
     has no gradient at all."""
-    if isinstance(mode, RayMode) and mode.no_gradient:
+    if mode.no_gradient:
         raise RaymarchError(mode.no_gradient)
     names = set(names)
     if "lens" in names and lens.plain:

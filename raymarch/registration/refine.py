@@ -37,9 +37,9 @@ from raymarch.gradients.projection import Projection, from_near
 from raymarch.gradients.tangents import RayTangents, bytes_of_tangents
 from raymarch.html.card import card, html_of
 from raymarch.html.picture import curve
-from raymarch.kernels.integrator.geometry import geometry_tangent
 from raymarch.kernels.integrator.kernel import MarchCall
 from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.passes import passes_of
 from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
 from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
@@ -281,7 +281,7 @@ class _Movement(Closing):
         call = MarchCall(grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
         march(grid.fields, self.buffer.fields, *call)
         image = self.buffer.image(count).astype(float).reshape(target.shape)
-        geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
+        passes_of(grid.variant.mode).geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
         if "pose" not in self.parameters:
             slopes[:, :, :POSE] = 0  # what is shared is not to lean on what will not move

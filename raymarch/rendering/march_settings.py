@@ -21,7 +21,7 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.integrator.kernel import MarchCall, Variant
-from raymarch.kernels.integrator.mode import AnyMode, Mode, RayMode
+from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.modes.lit_transfer import LIT
 from raymarch.kernels.modes.preintegrated import PREINTEGRATED
 from raymarch.kernels.modes.registry import MODES
@@ -40,9 +40,9 @@ H = 4e-3  # of T and tau: differences are good to its square
 GOOD = 1e-2  # of the derivative, or of 1
 
 
-def require_mode(mode: AnyMode) -> None:
+def require_mode(mode: Mode) -> None:
     """Mode check: RaymarchError, with mode and part, where one lacks or a derivative is wrong; ours are right."""
-    if not isinstance(mode, RayMode) and not any(mode is ours for ours in MODES.values()):
+    if mode.image is None and not any(mode is ours for ours in MODES.values()):
         _require(mode, runtime.single_precision())
 
 
@@ -112,9 +112,9 @@ def _wrong(mode: Mode, part: str, why: str) -> RaymarchError:
 NAMED_MODE = one_of(*MODES)
 
 
-def _mode(value: object) -> str | AnyMode:
+def _mode(value: object) -> str | Mode:
     """A mode's name, or a record of the user's own."""
-    return value if isinstance(value, (Mode, RayMode)) else NAMED_MODE.read(value)
+    return value if isinstance(value, Mode) else NAMED_MODE.read(value)
 
 
 MODE = replace(NAMED_MODE, read=_mode)
@@ -153,7 +153,7 @@ class March:
     min_transmittance: float = held(number(0, 1, below=True), 1e-4)
     min_weight: float = held(number(0, 1, below=True), 1e-6)
     batch: int = held(whole(1, 1 << 26), BATCH)
-    mode: str | AnyMode = held(MODE, next(iter(MODES)))
+    mode: str | Mode = held(MODE, next(iter(MODES)))
     jitter: float = held(number(0, 1), 0.0)
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
@@ -199,7 +199,7 @@ class March:
         return self.clip is not None and len(self.clip.half_spaces) > 0
 
     @property
-    def rule(self) -> AnyMode:
+    def rule(self) -> Mode:
         """Compositing mode's record."""
         rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
         if rule is MODES["isosurface"] and self.shading is not None and self.shading.matcap is not None:

@@ -10,9 +10,7 @@ from raymarch.arguments.checks import WORLD, Colour, Numbers, array, colour, fla
 from raymarch.arguments.declared import held, hold, named
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.kernels.integrator.passes import Passes
 from raymarch.kernels.modes.isosurface import ISOSURFACE
-from raymarch.kernels.modes.plain_transfer import refusing
 
 MATCAP = array("row", "column", 3, low=0, high=1)
 
@@ -82,10 +80,9 @@ SHADING = instance_of(Shading, "rm.Shading(...)", "with rm.Shading() for its def
 # Matcap shading: a surface's colour read off a picture of a lit ball, by the normal as the camera sees it.
 
 WHY = "shading has a matcap, which is of a camera's picture alone and has no gradient; leave matcap out"
-_none = refusing(WHY)
 
 # What stands for the mode wherever a matcap cannot be seen.
-UNSEEN = replace(ISOSURFACE, passes=Passes(_none, _none, _none, _none, _none, _none), no_gradient=WHY)
+UNSEEN = replace(ISOSURFACE, no_image=WHY, no_gradient=WHY)
 
 
 def matcap_colours(normals: np.ndarray, camera: Camera, matcap: np.ndarray) -> np.ndarray:

@@ -102,7 +102,7 @@ def _kind_of(volume: Volume, unit: str) -> ValueKind:
     values = lattice.ravel()
     least, most = float(values.min()), float(values.max())
     if bin_range(least, most, BINS) != (least, most):  # alike, or too near for a histogram to part them
-        low, high = (-above(-most), most) if most != 0 else (0.0, 1.0)
+        low, high = (0.0 - above(-most), most) if most != 0 else (0.0, 1.0)
         return ValueKind("constant", low, high, low, high)
     kept = _without_fill(values)
     if kept.min() == kept.max():
