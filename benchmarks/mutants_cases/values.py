@@ -206,7 +206,7 @@ FAULTS = [
     ),
     Fault(
         "the shortest side of an array is from -1 to 1",
-        "of_array",
+        "_of_array",
         "(1 / steps.max() if",
         "(1 / steps.min() if",
         (VALUES + "test_an_array_of_densities_lies_where_it_is_said_to",),

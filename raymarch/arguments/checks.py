@@ -237,13 +237,10 @@ def optional(check: Check) -> Check:
     return replace(check, wanted=f"{check.wanted}, or None", read=lambda x: None if x is None else check.read(x))
 
 
-# Argument rules for arrays: shapes, bounds of their numbers, colours, display values.
-
 # What a user may give as an array: nested lists and tuples of numbers too. A union with Any, not ArrayLike, as the
 # body of a checked function sees what its rule has made of it: an array.
 Numbers: TypeAlias = "np.ndarray | Any"
 Colour: TypeAlias = "str | Sequence[float] | np.ndarray"  # as the rule `colour` reads it
-
 COLOURS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
 BRIGHTEST = 8.0  # of display values: what is beyond it counts to 255
 
@@ -394,10 +391,6 @@ def _colour(value: object) -> tuple[float, ...]:
 
 
 colour = mended(Check("white, black or three numbers in 0..1 such as 0.5,0.5,1", _colour), _colour_cure)
-
-
-# Read-only arrays of records, which stay so in copies.
-
 State = tuple[dict[str, Any], dict[str, tuple[int, ...]]]  # what a record holds, and the shapes of read-only arrays
 
 

@@ -94,7 +94,8 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
     """Preset and box that `raymarch fit` would take, None where it finds one by masks; and the views without a box of
     their own that it would not."""
     from raymarch.errors import RaymarchError
-    from raymarch.fitting.plan.bounds import box_of_scene, with_points
+    from raymarch.fitting.plan.bounds import box_of_scene
+    from raymarch.fitting.plan.survey import Survey
     from raymarch.fitting.settings.settings import preset_of_views
 
     preset = preset_of_views(views, given)
@@ -104,7 +105,7 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
         views = replace(views, box=None) if views.shows_silhouettes else views
         return preset, views.box, views
     try:
-        box = box_of_scene(with_points(views))
+        box = box_of_scene(Survey(views))
     except RaymarchError:  # which the forecast will say
         box = None
     return preset, box, replace(views, box=None)

@@ -131,9 +131,11 @@ def _together(command: click.Command, words: list[str]) -> list[str]:
         word, *words = words
         done.append(word)
         kind = kinds.get(word)
-        if kind is None or min(kind.counts) < 2:
+        if kind is None or max(kind.counts) < 2 or (1 in kind.counts and max(kind.counts) < 3):
             continue
         count = next((i for i, one in enumerate(words) if not _is_number(one.rstrip(","))), len(words))
+        if 1 in kind.counts and count != max(kind.counts):  # one will do, and what is behind it may be another word
+            continue
         if most := max((n for n in kind.counts if n <= count), default=0):
             done.append(",".join(one.rstrip(",") for one in words[:most]))
             words = words[most:]

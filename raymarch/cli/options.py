@@ -159,10 +159,17 @@ def moved_poses(views: Views, others: Views) -> int:
     return sum(bool((one.world_from_camera != other.world_from_camera).any()) for one, other in pairs)
 
 
+read_as = click.option(
+    "--format",
+    "format",
+    metavar="NAME",
+    help="Format to read the volume as, by its name in docs/volumes.md; found out from the file if not given.",
+)
+
+
 def places(command: Any) -> Any:
     """Options for which of a file's channels, points in time and levels is meant, and which format it is read as."""
-    name = "Format to read it as, by its name in docs/volumes.md; found out from the file if not given."
-    command = click.option("--format", "format", metavar="NAME", help=name)(command)
+    command = read_as(command)
     count = click.IntRange(0)
     for name, of in (("level", "pyramid levels"), ("time-point", "points in time"), ("channel", "channels or colours")):
         word = "time" if name == "time-point" else name

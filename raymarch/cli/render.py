@@ -39,6 +39,7 @@ MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
 @modes.window
 @options.others
 @options.their_tables
+@options.read_as
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -48,7 +49,7 @@ MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
 def render(
     run: str, where: paths.Where, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str,
     fps: float, quality: float, extras: bool, shown: modes.Shown, window: list[float] | None, others: tuple[str, ...],
-    tables: tuple[str, ...], overwrite: bool, downscale: float | None, holdout: int | None, background: str | None,
+    tables: tuple[str, ...], format: str | None, overwrite: bool, downscale: float | None, holdout: int | None, background: str | None,
     follow_links: bool, device: Device,
 ) -> int:  # fmt: skip
     """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
@@ -71,7 +72,7 @@ def render(
         Clip.require_folder_name(out)
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
-    volume = load(run)
+    volume = load(run, format=format)
     look = shown.look(volume, lit=not others)
     chosen = look.march
     modes.require_window(chosen, window)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @options.clip_box
 @options.clip_plane
 @paths.up
+@options.read_as
 @options.background
 @options.downscale
 @options.holdout
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 def view(
     file: str, data: str | None, split: str, port: int, no_browser: bool, shown: modes.Shown,
     window: list[float] | None, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...],
-    up: list[float] | None, background: str | None, downscale: float | None, holdout: int | None, follow_links: bool,
-    device: Device,
+    up: list[float] | None, format: str | None, background: str | None, downscale: float | None, holdout: int | None,
+    follow_links: bool, device: Device,
 ) -> None:  # fmt: skip
     """Look at the volume in FILE, of any format that raymarch reads, in a browser; Ctrl-C ends it.
 
@@ -55,7 +56,7 @@ def view(
     server = serving.server(port)
     try:
         with asked_to_stop() as asked:
-            watched = WatchedFile(file)
+            watched = WatchedFile(file, format)
             first = _begin(watched.volume, shown, clip_box, clip_plane, up, background)
             modes.require_window(first.march, window)
             views = None

@@ -15,7 +15,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.errors import RaymarchError, one_line
 from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS, ColourFunctions, DensityFunctions
-from raymarch.kernels.integrator.mode import AnyMode, Mode, RayMode
+from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.modes.registry import MODES
 from raymarch.kernels.probe import evaluate, probe_adjoint, probe_composite, probe_tangent, reason_of
 from raymarch.volumes.activation import (
@@ -170,9 +170,9 @@ def _numbers(rule: AnyActivation, part: str, function: Callable, x: np.ndarray) 
 T, TAU = (each.ravel() for each in np.meshgrid([0.93, 0.61, 0.27, 0.08], [0.011, 0.13, 0.46, 1.37], indexing="ij"))
 
 
-def require_mode(mode: AnyMode) -> None:
+def require_mode(mode: Mode) -> None:
     """Mode check: RaymarchError, with mode and part, where one lacks or a derivative is wrong; ours are right."""
-    if not isinstance(mode, RayMode) and not any(mode is ours for ours in MODES.values()):
+    if mode.image is None and not any(mode is ours for ours in MODES.values()):
         _require(mode, runtime.single_precision())
 
 

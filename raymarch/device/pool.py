@@ -151,8 +151,7 @@ def _keep(tree: Tree, at: int) -> None:
         _free(tree)
         return
     _kept.insert(at, tree)
-    if _spare not in resources.spare:
-        resources.spare.append(_spare)
+    resources.reclaim_with(_spare)
     while sum(tree.size for tree in _kept) > _most():
         _free(_kept.pop(0))
 

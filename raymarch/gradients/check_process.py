@@ -28,7 +28,7 @@ from raymarch.gradients.check import GradientRow, check_rows
 from raymarch.gradients.check_sample import background_to_check, part_met, pixels_to_check
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
-from raymarch.html.card import Shown, card, listing
+from raymarch.html.card import card, html_of, listing
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march_settings import EXACT, March
 from raymarch.rendering.medium import (
@@ -95,7 +95,7 @@ def _march_of(record: dict, table: dict | None) -> March:
 
 
 @dataclass(frozen=True)
-class GradientReport(Shown):
+class GradientReport:
     """Gradient check report: a `GradientRow` for each group of parameters, and the seconds it took.
 
     `shape` is that of the part of the (first) volume that was looked at: all of it up to 64 samples a side.
@@ -110,14 +110,8 @@ class GradientReport(Shown):
         """Verdict: whether no gradient is wrong; one at a kink is not."""
         return all(row.verdict != "wrong" for row in self.rows)
 
-    def _card(self) -> str:
-        said = str(self).rsplit("\n", 1)[-1]
-        heads = ("parameter", "dot product", "difference", "worst", "at kinks", "verdict")
-        rows = []
-        for row in self.rows:
-            numbers = ["" if x is None else f"{x:.1e}" for x in (row.dot, row.difference, row.worst)]
-            rows.append((row.parameter, *numbers, f"{row.kinks:.1%}", row.verdict))
-        return card("GradientReport", [("", said)]) + listing(heads, rows)
+    def _repr_html_(self) -> str | None:
+        return html_of(report_card, self)
 
     def __str__(self) -> str:
         lines = [f"{'parameter':16} {'dot':>8} {'difference':>10} {'worst':>8} {'at kinks':>8}  verdict"]
@@ -132,6 +126,17 @@ class GradientReport(Shown):
         if all(row.verdict in ("flat", "at a kink") for row in self.rows):
             verdict = "nothing was checked: nothing moves, or all is at a kink; choose other cameras"
         return "\n".join([*lines, f"{verdict} ({kind}, {self.seconds:.0f} s)"])
+
+
+def report_card(report: GradientReport) -> str:
+    """HTML of a gradient check for a notebook: a row a parameter."""
+    said = str(report).rsplit("\n", 1)[-1]
+    heads = ("parameter", "dot product", "difference", "worst", "at kinks", "verdict")
+    rows = []
+    for row in report.rows:
+        numbers = ["" if x is None else f"{x:.1e}" for x in (row.dot, row.difference, row.worst)]
+        rows.append((row.parameter, *numbers, f"{row.kinks:.1%}", row.verdict))
+    return card("GradientReport", [("", said)]) + listing(heads, rows)
 
 
 @checked(

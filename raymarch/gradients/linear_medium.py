@@ -29,17 +29,17 @@ from raymarch.volumes.volume import Volume
 SLOTS = 2  # gradient buffers of a grid on the CPU
 
 
-def volume_gradients(medium: AnyMedium, rays: RayBuffer, call: MarchCall | TogetherCall) -> list[Parameters]:
+def volume_gradients(medium: AnyMedium, rays: RayBuffer, launch: Callable[[], None]) -> list[Parameters]:
     """Gradients by density, colour and table of each volume, None for what its march does not see.
 
-    The buffer holds the rays, their image of a march before, and its gradient.
+    `launch` runs the adjoint. The buffer holds the rays, their image of a march before, and its gradient.
     """
     volumes = list(zip(medium.grids, medium.tables(rays), medium.marches, strict=True))
     for grid, memory, march in volumes:
         grid.begin_gradient()
         if march.transfer is not None:
             memory.clear_table_gradient()
-    medium.passes.adjoint(medium.fields, rays.fields, *call)
+    launch()
     found = []
     for grid, memory, march in volumes:
         grid.reduce_slots()
@@ -85,15 +85,27 @@ class LinearVolume(OneVolume):
         """Last arguments of a march from a viewpoint."""
         return self.call(len(viewpoint.rays), viewpoint.background, viewpoint.dt)
 
-    def ray_gradient(self, viewpoint: Viewpoint, rays: RayBuffer) -> Parameters:
-        """Gradient by all that moves rays or the box, by the image's gradient that the buffer holds."""
-        motion, count = self._ray_tangents(rays, 1), len(viewpoint.rays)
-        self.passes.geometry_adjoint(self.fields, rays.fields, motion.fields, *self.call_of(viewpoint))
+    def gradients(self, viewpoint: Viewpoint, rays: RayBuffer) -> list[Parameters]:
+        """Gradient by the volume and by what moves rays or the box; the buffer holds that of the image."""
+        motion, count = self.ray_tangents(rays, 1), len(viewpoint.rays)
+        arguments = self.fields, rays.fields, motion.fields, *self.call_of(viewpoint)
+        (by_volume,) = volume_gradients(self, rays, lambda: self.passes.both_adjoints(*arguments))
         iso, frame = motion.surface_gradients(count) if self.march.rule.shaded else (None, None)
         cut = motion.place_gradients(count) if self.march.clipped else None
-        found = viewpoint.projection.adjoint(viewpoint.rays, *motion.gradients(count), frame, cut)
+        by_rays = viewpoint.projection.adjoint(viewpoint.rays, *motion.gradients(count), frame, cut)
         rule = self.march.rule
-        return replace(found, step=found.step if rule.step else None, iso=iso if "iso" in rule.parameters else None)
+        return [
+            replace(
+                by_volume,
+                pose=by_rays.pose,
+                focal=by_rays.focal,
+                principal_point=by_rays.principal_point,
+                lens=by_rays.lens,
+                box=by_rays.box,
+                step=by_rays.step if rule.step else None,
+                iso=iso if "iso" in rule.parameters else None,
+            )
+        ]
 
     def add_tangents(
         self, out: np.ndarray, directions: Sequence[Sequence[Parameters]], viewpoint: Viewpoint, rays: RayBuffer
@@ -129,7 +141,7 @@ class LinearVolume(OneVolume):
         shift_grid(self._shifted.fields, self.grid.fields, fields, *self._shifted.shape, h)
         return self._shifted
 
-    def _ray_tangents(self, rays: RayBuffer, columns: int) -> RayTangents:
+    def ray_tangents(self, rays: RayBuffer, columns: int) -> RayTangents:
         """Ray tangents of so many columns."""
         if columns not in self._motion:
             self._motion[columns] = self._owners.enter_context(RayTangents(rays.capacity, columns))
@@ -149,13 +161,13 @@ class LinearVolume(OneVolume):
     def _of_volume(self, dots: list[Parameters], viewpoint: Viewpoint, rays: RayBuffer) -> np.ndarray:
         """Tangents (ray, column, 4) by the first directions of the volume, as many as one pass carries."""
         loaded, call = self._loaded(dots), self.call_of(viewpoint)
-        motion = self._ray_tangents(rays, loaded.columns)
+        motion = self.ray_tangents(rays, loaded.columns)
         self.passes.tangent(self.fields, loaded.fields, rays.fields, motion.fields.dot_image, *call)
         return motion.dot_image(call.count)[:, : len(dots)].astype(float)
 
     def _of_rays(self, dots: list[Parameters], viewpoint: Viewpoint, rays: RayBuffer) -> np.ndarray:
         """Tangents (ray, column, 4) by the directions' geometry, all in one pass."""
-        motion, call = self._ray_tangents(rays, 1 if len(dots) == 1 else self.columns), self.call_of(viewpoint)
+        motion, call = self.ray_tangents(rays, 1 if len(dots) == 1 else self.columns), self.call_of(viewpoint)
         padded = dots + [Parameters()] * (motion.fields.columns - len(dots))  # one kernel for every count
         project = viewpoint.projection
         moves = [project.tangent(viewpoint.rays, dot) for dot in padded]
@@ -204,9 +216,10 @@ class LinearVolumes(SeveralVolumes):
         """Last arguments of a march from a viewpoint."""
         return self.call(len(viewpoint.rays), viewpoint.background)
 
-    def ray_gradient(self, viewpoint: Viewpoint, rays: RayBuffer) -> Parameters:
-        """Gradient by what moves rays: none is known."""
-        return Parameters()
+    def gradients(self, viewpoint: Viewpoint, rays: RayBuffer) -> list[Parameters]:
+        """Gradients by each volume; the buffer holds that of the image."""
+        arguments = self.fields, rays.fields, *self.call_of(viewpoint)
+        return volume_gradients(self, rays, lambda: self.passes.adjoint(*arguments))
 
     def add_tangents(
         self, out: np.ndarray, directions: Sequence[Sequence[Parameters]], viewpoint: Viewpoint, rays: RayBuffer

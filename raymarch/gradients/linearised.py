@@ -18,7 +18,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.linear_medium import AnyLinearMedium, LinearVolume, LinearVolumes, volume_gradients
+from raymarch.gradients.linear_medium import AnyLinearMedium, LinearVolume, LinearVolumes
 from raymarch.gradients.parameters import (
     EXPOSURE,
     NEUTRAL_EXPOSURE,
@@ -243,12 +243,9 @@ class Linearised(Holder):
         d[:, :3] *= v.exposure[:3]
         self._march()
         self.buffer.set_image_gradient(d)
-        first, *others = volume_gradients(self.medium, self.buffer, self.medium.call_of(v))
+        first, *others = self.medium.gradients(v, self.buffer)
         first = replace(
-            self.medium.ray_gradient(v, self.buffer),
-            density=first.density,
-            colour=first.colour,
-            table=first.table,
+            first,
             background=(seen[:, 3:] * d[:, :3]).sum(0) if "background" in self.groups else None,
             exposure=np.concatenate([(seen[:, :3] * d_image[:, :3]).sum(0), d_image[:, :3].sum(0)]),
         )

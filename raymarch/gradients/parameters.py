@@ -11,7 +11,7 @@ import numpy as np
 from raymarch.arguments.checks import LARGEST, Check, Wrong, array, numeric, one_of, shown, vector
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
-from raymarch.kernels.integrator.mode import AnyMode, RayMode
+from raymarch.kernels.integrator.mode import Mode
 from raymarch.views.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume
@@ -37,7 +37,7 @@ PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens
 GROUP = one_of(*SMALL_GROUPS, "lens", *OF_MODES, cure="give directions by density, colour or table as rm.Parameters")
 
 
-def groups_of(modes: Sequence[AnyMode], lens: Lens = PLAIN) -> tuple[str, ...]:
+def groups_of(modes: Sequence[Mode], lens: Lens = PLAIN) -> tuple[str, ...]:
     """Parameter groups by which the image of volumes in these modes, through this lens, has a gradient."""
     if len(modes) > 1:
         seen = {name for mode in modes for name in groups_of([mode])}
@@ -54,7 +54,7 @@ def groups_of(modes: Sequence[AnyMode], lens: Lens = PLAIN) -> tuple[str, ...]:
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
-def require_groups(names: Iterable[str], modes: Sequence[AnyMode], lens: Lens) -> None:
+def require_groups(names: Iterable[str], modes: Sequence[Mode], lens: Lens) -> None:
     """Group check: RaymarchError for a group that the modes do not see, or that the lens has not, and where a mode
     has no gradient at all."""
     if len(modes) > 1:
@@ -65,7 +65,7 @@ def require_groups(names: Iterable[str], modes: Sequence[AnyMode], lens: Lens) -
                 raise RaymarchError(f"several volumes together have no gradient by {name}, {wanted}")
         return
     (mode,) = modes
-    if isinstance(mode, RayMode) and mode.no_gradient:
+    if mode.no_gradient:
         raise RaymarchError(mode.no_gradient)
     names = set(names)
     if "lens" in names and lens.plain:
@@ -74,7 +74,7 @@ def require_groups(names: Iterable[str], modes: Sequence[AnyMode], lens: Lens) -
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
 
 
-def require_groups_of_volume(names: Iterable[str], i: int, mode: AnyMode) -> None:
+def require_groups_of_volume(names: Iterable[str], i: int, mode: Mode) -> None:
     """Group check of one of several volumes: RaymarchError for what it does not have; background and exposure are with
     the first."""
     known = {*groups_of([mode])} & {*OF_VOLUMES, *(() if i else ("background", "exposure"))}

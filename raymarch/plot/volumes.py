@@ -26,11 +26,11 @@ from raymarch.errors import RaymarchError, figures
 from raymarch.geometry.rays import Rays
 from raymarch.plot.panels import panels
 from raymarch.volumes.harmonics import Y00
-from raymarch.volumes.placement import shown_right, shown_up
 from raymarch.volumes.scalar_volume import ANY_VOLUME, ScalarVolume
 from raymarch.volumes.transfer_function import COLORMAP, TRANSFER, TransferFunction
 from raymarch.volumes.value_kind import above, bin_range
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.world_axes import shown_right, shown_up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

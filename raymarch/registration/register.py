@@ -15,20 +15,19 @@ import numpy as np
 from raymarch.arguments.checks import Colour, Numbers, callback, display, optional, some_of, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.geometry.camera import CAMERA, Camera
+from raymarch.geometry.camera import CAMERA, Camera, camera_card
 from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, shape_of
 from raymarch.gradients.projection import out_of_sight
-from raymarch.html.card import Shown, card, numbers
-from raymarch.html.picture import curve
+from raymarch.html.card import card, html_of, numbers
 from raymarch.registration.intrinsics import intrinsics_moved
 from raymarch.rendering.march_settings import SINGLE_RAYS, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
 from raymarch.views.image_arrays import MASK
 from raymarch.views.resize import shrink
-from raymarch.views.views import Views, require_colour
+from raymarch.views.views import require_colour
 from raymarch.volumes.volume import VOLUME, AnyVolume
 
 # Blur level of a camera registration: rendering less image, both blurred alike, and its Jacobian.
@@ -154,52 +153,12 @@ def _share(mask: np.ndarray, height: int, width: int) -> np.ndarray:
     return shrink(np.where(mask, np.uint8(255), np.uint8(0))[..., None], width, height) / 255
 
 
-# Card of a camera registration in a notebook: what is left of the difference, and the camera.
-
-
-class RegistrationCard(Shown):
-    """Registration that shows itself in a notebook; `Registration` has the fields."""
-
-    camera: Camera
-    exposure: np.ndarray
-    error: float
-    steps: int
-    converged: bool
-
-    def _card(self) -> str:
-        rows = [
-            ("error", f"{self.error:.4g} root mean square, colours in 0..1"),
-            ("converged", "yes" if self.converged else "no"),
-            ("linear systems", self.steps),
-            ("exposure", numbers(self.exposure)),
-        ]
-        return card("Registration", rows, [self.camera._card()])
-
-
-class RefinementCard(Shown):
-    """Refinement that shows itself in a notebook; `Refinement` has the fields."""
-
-    views: Views
-    degrees: np.ndarray
-    share: np.ndarray
-    errors: tuple[float, ...]
-
-    def _card(self) -> str:
-        rows = [
-            ("cameras turned", f"{self.degrees.mean():.3g} degrees in the mean, {self.degrees.max():.3g} at most"),
-            ("cameras moved", f"{self.share.mean():.2%} of their distance in the mean, {self.share.max():.2%} at most"),
-            ("error", f"{self.errors[-1]:.4g} root mean square, colours in 0..1" if self.errors else None),
-        ]
-        drawn = curve(range(len(self.errors)), self.errors, "error after each move")
-        return card("Refinement", rows, [drawn]) + self.views._card()
-
-
 SOUGHT = ("pose", "focal", "principal_point", "lens", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
 
 
 @dataclass(frozen=True, eq=False)
-class Registration(RegistrationCard):
+class Registration:
     """Result of camera registration: where a picture was taken from.
 
     Attributes:
@@ -216,6 +175,20 @@ class Registration(RegistrationCard):
     error: float
     steps: int
     converged: bool
+
+    def _repr_html_(self) -> str | None:
+        return html_of(registration_card, self)
+
+
+def registration_card(found: Registration) -> str:
+    """HTML of a registration for a notebook: what is left of the difference, and the camera."""
+    rows = [
+        ("error", f"{found.error:.4g} root mean square, colours in 0..1"),
+        ("converged", "yes" if found.converged else "no"),
+        ("linear systems", found.steps),
+        ("exposure", numbers(found.exposure)),
+    ]
+    return card("Registration", rows, [camera_card(found.camera)])
 
 
 @checked(

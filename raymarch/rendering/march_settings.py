@@ -10,7 +10,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch.arguments.checks import Wrong, flag, instance_of, mended, number, one_of, optional, whole
-from raymarch.arguments.declared import held, hold, renamed
+from raymarch.arguments.declared import held, hold
 from raymarch.arguments.guess import guesses
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
@@ -20,7 +20,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.integrator.kernel import MarchCall, Variant
-from raymarch.kernels.integrator.mode import AnyMode, Mode, RayMode
+from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.modes.lit_transfer import LIT
 from raymarch.kernels.modes.preintegrated import PREINTEGRATED
 from raymarch.kernels.modes.registry import MODES
@@ -36,15 +36,14 @@ OF_EXTINCTION = (MODES["emission-absorption"], MODES["additive"])  # of which li
 NAMED_MODE = one_of(*MODES)
 
 
-def _mode(value: object) -> str | AnyMode:
+def _mode(value: object) -> str | Mode:
     """A mode's name, or a record of the user's own."""
-    return value if isinstance(value, (Mode, RayMode)) else NAMED_MODE.read(value)
+    return value if isinstance(value, Mode) else NAMED_MODE.read(value)
 
 
 MODE = replace(NAMED_MODE, read=_mode)
 
 
-@renamed(stop="min_transmittance", least="min_weight")
 @dataclass(frozen=True)
 class March:
     """March settings: step length, early ray termination, compositing mode, jitter.
@@ -78,7 +77,7 @@ class March:
     min_transmittance: float = held(number(0, 1, below=True), 1e-4)
     min_weight: float = held(number(0, 1, below=True), 1e-6)
     batch: int = held(whole(1, 1 << 26), BATCH)
-    mode: str | AnyMode = held(MODE, next(iter(MODES)))
+    mode: str | Mode = held(MODE, next(iter(MODES)))
     jitter: float = held(number(0, 1), 0.0)
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
@@ -129,7 +128,7 @@ class March:
         return self.clip is not None and len(self.clip.half_spaces) > 0
 
     @property
-    def rule(self) -> AnyMode:
+    def rule(self) -> Mode:
         """Compositing mode's record."""
         rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
         if rule is MODES["isosurface"] and self.shading is not None and self.shading.matcap is not None:

@@ -23,9 +23,8 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.device.table_fields import MemberSettings, TableMemory
 from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.kernel import MarchCall
-from raymarch.kernels.integrator.passes import Passes, passes_of
+from raymarch.kernels.integrator.passes import Passes, passes_of, refusing
 from raymarch.kernels.modes.emission_absorption import EMISSION_ABSORPTION
-from raymarch.kernels.modes.plain_transfer import refusing
 from raymarch.kernels.modes.together import Member, march_together, march_together_adjoint, march_together_tangent
 from raymarch.kernels.modes.transfer import TRANSFER
 from raymarch.kernels.rays.camera import jitter_pixels
@@ -237,6 +236,7 @@ TOGETHER = Passes(
     tangent=march_together_tangent,
     geometry_adjoint=_refuse,
     geometry_tangent=_refuse,
+    both_adjoints=_refuse,
     depth=_depth_is_there,
 )
 

@@ -16,6 +16,7 @@ from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.rays import RAYS, Rays
+from raymarch.html.card import html_of
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.medium import (
     MARCHES,
@@ -29,7 +30,7 @@ from raymarch.rendering.medium import (
     several,
 )
 from raymarch.rendering.ray_batches import Fill, parts_of, rays_as_given, rays_of_camera, require_room
-from raymarch.rendering.rendering_card import RenderingCard
+from raymarch.rendering.rendering_card import rendering_card
 from raymarch.rendering.shading import Shading, matcap_colours
 from raymarch.views.views import require_colour
 
@@ -41,7 +42,7 @@ Seen: TypeAlias = "tuple[np.ndarray, np.ndarray, np.ndarray | None]"  # image (r
 
 
 @dataclass(frozen=True, eq=False)
-class Rendering(RenderingCard):
+class Rendering:
     """Rendered image of a camera, with opacity and depth.
 
     Attributes:
@@ -57,6 +58,9 @@ class Rendering(RenderingCard):
     opacity: np.ndarray
     depth: np.ndarray
     normals: np.ndarray | None = None
+
+    def _repr_html_(self) -> str | None:
+        return html_of(lambda one: rendering_card(one.image, one.opacity, one.depth, one.normals), self)
 
 
 class Renderer(Holder):

@@ -10,9 +10,7 @@ from raymarch.arguments.checks import WORLD, Colour, Numbers, array, colour, fla
 from raymarch.arguments.declared import held, hold, named
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.kernels.integrator.passes import Passes
 from raymarch.kernels.modes.isosurface import ISOSURFACE
-from raymarch.kernels.modes.plain_transfer import refusing
 
 MATCAP = array("row", "column", 3, low=0, high=1)
 
@@ -80,10 +78,9 @@ SHADING = instance_of(Shading, "rm.Shading(...)", "with rm.Shading() for its def
 
 
 NO_GRADIENT = "shading has a matcap, which is of a camera's picture alone and has no gradient; leave matcap out"
-_none = refusing(NO_GRADIENT)
 
 # A matcap is seen by a camera only. This stands for its mode wherever there is none.
-UNSEEN = replace(ISOSURFACE, passes=Passes(_none, _none, _none, _none, _none, _none), no_gradient=NO_GRADIENT)
+UNSEEN = replace(ISOSURFACE, no_image=NO_GRADIENT, no_gradient=NO_GRADIENT)
 
 
 def matcap_colours(normals: np.ndarray, camera: Camera, matcap: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.kernels.modes.registry import MODES
+from raymarch.rendering.march_settings import supersample_of
 from raymarch.viewer.pictures.eye import Eye, Look
 from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource
 from raymarch.volumes.default_table import default_table
@@ -69,6 +70,8 @@ def _look(source: Source, look: Look, window: Any, notes: list[str]) -> list[str
     shown = look.window or window
     if not rule.background and shown is not None and look.extras == "image":
         words += ["--window", _list(shown)]
+    if isinstance(source, VolumeSource) and source.side != (supersample_of(source.seen) or 1):
+        words += ["--supersample", str(source.side)]
     if look.clip is not None:
         if look.clip.box is not None:
             words += ["--clip-box", _list(np.ravel(look.clip.box))]

@@ -147,15 +147,15 @@ log = logging.getLogger("raymarch")
 
 
 class WatchedFile:
-    """Volume file, read, and watched for another in its place.
+    """Volume file, read, as `format` if given, and watched for another in its place.
 
     Raises RaymarchError where it cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        self.path, self._format = path, format
         self._read = self._before = self._mark()
-        self.volume: AnyVolume = load(path)
+        self.volume: AnyVolume = load(path, format=format)
         self._looked = time.monotonic()
 
     def _mark(self) -> Mark:
@@ -176,7 +176,7 @@ class WatchedFile:
     def again(self) -> AnyVolume:
         """Volume of the file that is there now; RaymarchError where it cannot be read."""
         self._read = self._mark()
-        self.volume = load(self.path)
+        self.volume = load(self.path, format=self._format)
         return self.volume
 
 

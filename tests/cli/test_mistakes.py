@@ -78,6 +78,7 @@ ASKED = [  # kind of option, what is typed, what is asked after
     (Colour(), "transparent", "want white, black, #rrggbb or three numbers"),
     (Colour("learned"), "learnt", "or learned"),
     (Crop(), "0,0,0,10,20,30", "did you mean 0,10,0,20,0,30?"), (Numbers(float, 1, 3), "0,5", "did you mean 0.5?"),
+    (Numbers(float, 1, 3), "1,1", "want 1 or 3 numbers, n,n,n"), (Numbers(int, 1, 3), "2,2", "want 1 or 3 numbers"),
 ]  # fmt: skip
 
 
@@ -204,6 +205,8 @@ REPAIRED = {  # line, as it is understood
     "render v.h5 --up 0 0 -1 --orbit 3": "render v.h5 --up 0,0,-1 --orbit 3",
     "render --clip-box -1 -1 -1 1 1 1 v.h5": "render --clip-box -1,-1,-1,1,1,1 v.h5",
     "render v.h5 --clip-plane 0 0 1 2 --clip-plane 1 0 0 0": "render v.h5 --clip-plane 0,0,1,2 --clip-plane 1,0,0,0",
+    "convert a b --spacing 1 2 3": "convert a b --spacing 1,2,3",
+    "convert --spacing 0.5 a b": "convert --spacing 0.5 a b",
     "convert a b --crop 0, 4, 0, 4, 0, 4": "convert a b --crop 0,4,0,4,0,4",
     "render v.h5 –out o —orbit=3": "render v.h5 --out o --orbit=3",
     "render v.h5 --size 512 2024": "render v.h5 --size 512 2024",  # may be a name

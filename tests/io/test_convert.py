@@ -63,7 +63,7 @@ def require_equal(found, views):
         assert found.image(i).shape == views.image(i).shape and found.image(i).tobytes() == views.image(i).tobytes()
         a, b = found.mask(i), views.mask(i)
         assert (a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes())
-    for a, b in ((found.points, views.points), (found.box, views.box)):
+    for a, b in ((found.points, views.points), (found.box, views.box), (found.bounds, views.bounds)):
         assert (a is None) == (b is None) and (a is None or np.array_equal(a, b))
 
 
@@ -75,6 +75,7 @@ def refused(call, *said):
 
 
 POINTS = np.random.default_rng(3).normal(size=(20, 3))
+PLANES = [(0.5, 90.0), (1 / 3, 2.0), (1e-3, 1.0), (2, 3)]
 BOX = [(-1, -1.1, -1 / 3), (1, 1, 1e-3)]
 BLANK = rm.Views([rm.Camera.look_at((4, 0, 0), width=700, height=500)] * 2, np.zeros((2, 500, 700, 4), np.uint8))
 KINDS = {
@@ -85,6 +86,8 @@ KINDS = {
     "masks": {"train": some(masked=True), "test": some(2, 1)},
     "points and box": {"train": some(points=POINTS, box=BOX), "test": some(2, 1, points=POINTS, box=BOX)},
     "points that differ": {"train": some(points=POINTS), "a": some(2, 1, points=POINTS[:5]), "b": some(2, 2)},
+    "near and far": {"train": some(bounds=PLANES), "test": some(2, 1, bounds=PLANES[:2])},
+    "near and far of one split": {"train": some(bounds=PLANES), "test": some(2, 1)},
     "a split that is another's": {"train": some(), "test": some(5, 1), "val": some(5, 1)},
     "views that splits share": {"train": some(5, 1), "test": some(5, 1)[[4, 0]]},
     "all at once": {
@@ -305,6 +308,8 @@ WRONG = {
     "views beyond the last": ("record", split(views=[9]), "views is a list of 1, want numbers of 0 to 8"),
     "no views": ("record", split(views=[]), "views is a list of 0"),
     "points beyond the last": ("record", split(points=[0, 21]), "points is [0, 21]"),
+    "near and far too few": ("record", split(bounds=[1.0]), "bounds is a list of 1, want two numbers a view"),
+    "far nearer than near": ("record", split(bounds=[2.0, 1.0]), "bounds has 2.0, 1.0, want 0 < near < far"),
     "a background of two": ("record", split(background=[1, 1]), "background is a list of 2"),
     "a background beyond 1": ("record", split(background=[1, 1, 7]), "background"),
     "a box that is empty": ("record", split(box=[0] * 6), "box"),

@@ -16,7 +16,7 @@ from raymarch.device.brick_grid import BrickGrid, bricks_read, grow, places_of
 from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
-from raymarch.fitting.pruning import Pruning, next_level
+from raymarch.fitting.pruning import Pruning
 from raymarch.fitting.settings.objective import Regulariser
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.rays import Rays
@@ -353,7 +353,7 @@ def test_moments_begin_anew_where_a_grid_was_refused_the_memory_that_was_found_f
         grid.upload(v)
         grid.fields.m_density.fill(0.5)
         monkeypatch.setattr(BrickGrid, "_allocate", refused)
-        assert next_level(grid, None, None, FitSettings(), 0.0, 1, grid.shape, lambda room: room)
+        assert Pruning(grid, None, None, FitSettings(), 0.0).next_level(1, grid.shape, lambda room: room)
         assert not grid.fields.m_density.to_numpy().any()
         np.testing.assert_array_equal(grid.download()[0], v.density)
 

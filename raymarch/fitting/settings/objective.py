@@ -1,8 +1,8 @@
 """Objective of a fit: a robust loss of colours, the opacity's error and regularisers, ours or a user's, in one form.
 
 A penalty is two functions of one number, value and slope, as `@ti.func`s that are compiled into the fit's kernels. To
-add one of ours: the two in `kernels/fit`, and a line in a table here.
-"""
+add one of ours: the two in `kernels/fit`, and a line in a table here. Before a fit `prove` holds a user's slopes
+against differences of their values, in the fit's precision."""
 
 from __future__ import annotations
 

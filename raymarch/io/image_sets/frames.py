@@ -276,10 +276,7 @@ def _seen_from(folder: Path, file: Path) -> str:
 
 def say_doubled(files: Sequence[Path], source: Path) -> None:
     """Warning about images that are listed more than once."""
-    listed: dict[Path, list[int]] = {}
-    for i, file in enumerate(files):
-        listed.setdefault(file, []).append(i)
-    again = [f"{file.name} in {named([str(i) for i in which])}" for file, which in listed.items() if len(which) > 1]
+    again = [f"{file.name} {count} times" for file, count in Counter(files).items() if count > 1]
     if again:
         log.warning("%s: some frames list the same image (%s)", source, named(again))
 
@@ -516,6 +513,7 @@ class Frame(NamedTuple):
             height; or None, where they count wherever they are.
         size: (width, height) [pixel] of the image as the set has it, which its camera takes where no image is there; or
             None where the set does not say.
+        bounds: depths of the near and the far plane between which it shows the scene [world unit]; or None.
     """
 
     file: Path
@@ -526,6 +524,7 @@ class Frame(NamedTuple):
     inverted: bool = False
     radius: Callable[[int, int], float] | None = None
     size: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None = None
 
 
 def require_few(count: int, source: Path) -> None:
@@ -586,8 +585,14 @@ def views_of_frames(
     names = unique_names(files, folder)
     return Views(
         cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale,
-        origin=None if origin is None else tuple(origin.tolist()),
+        origin=None if origin is None else tuple(origin.tolist()), bounds=_bounds_of(there),
     )  # fmt: skip
+
+
+def _bounds_of(frames: Sequence[Frame]) -> np.ndarray | None:
+    """Near and far planes (frame, 2) of frames; None where any has none."""
+    bounds = [frame.bounds for frame in frames if frame.bounds is not None]
+    return np.array(bounds) if len(bounds) == len(frames) else None
 
 
 def _cameras_alone(
@@ -660,8 +665,11 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
     pairs = zip(frames, masks, strict=True)
     white = [f.mask.name for f, one in pairs if f.mask is not None and one is not None and one.all() and not f.inverted]
     if white:
-        message = "%s: %d of %d masks are white all over and take nothing out (%s); black is for what does not count"
+        message = "%s: %d of %d masks are black nowhere and take nothing out (%s); 0, black, is for what does not count"
         log.warning(message, source, len(white), len(frames), named(white))
+    if bare := _few([frame.mask is None for frame in frames]):
+        message = "%s: %d of %d images have no mask, as the others do, so that all their pixels count (%s)"
+        log.warning(message, source, len(bare), len(frames), named([frames[i].file.name for i in bare]))
     return masks
 
 

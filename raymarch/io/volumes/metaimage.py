@@ -33,9 +33,9 @@ from raymarch.io.volumes.source import (
     text_of,
     values_of_files,
 )
-from raymarch.volumes.placement import world_from_world
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
+from raymarch.volumes.world_axes import world_from_world
 
 WORLD = "LPS"
 LONGEST_HEADER = 1 << 16  # bytes

@@ -27,9 +27,9 @@ from raymarch.io.volumes.source import (
     short_unit,
     unpacked,
 )
-from raymarch.volumes.placement import world_from_world
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
+from raymarch.volumes.world_axes import world_from_world
 
 log = logging.getLogger("raymarch")
 WORLD = "RAS"

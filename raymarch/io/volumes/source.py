@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from raymarch.arguments.checks import LARGEST
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import require_file_budget
 from raymarch.volumes.scalar_volume import LONGEST_TEXT, ScalarVolume
@@ -166,14 +167,29 @@ def owned(values: np.ndarray) -> np.ndarray:
 def filled(
     values: np.ndarray, nan: float | str | None, path: Path, slope: float = 1.0, intercept: float = 0.0
 ) -> np.ndarray:
-    """Stored values where those that are NaN or infinite are what stands for a number, or for the least value that
-    `slope` and `intercept` make of the others; RaymarchError where none is given."""
-    if values.dtype.kind != "f" or np.isfinite([values.min(), values.max()]).all():
+    """Stored values where those that are no numbers are what stands for a number, or for the least value that `slope`
+    and `intercept` make of the others; RaymarchError where none is given.
+
+    No numbers are NaN, the infinite, and what lies beyond 1e30, as the marks for "no value" of NetCDF and of rasters.
+    """
+    if values.dtype.kind != "f":
         return values
-    bad = ~np.isfinite(values)
-    count = int(bad.sum())
-    of = f"{count:,} of its {values.size:,} values are NaN or infinite"
-    if nan is None or count == values.size:
+    with np.errstate(over="ignore", invalid="ignore"):
+        ends = slope * np.array([values.min(), values.max()], float) + intercept
+        if (np.abs(ends) <= LARGEST).all():  # which NaN is not
+            return values
+        bad = ~np.isfinite(values)
+        count, what = int(bad.sum()), "NaN or infinite"
+        if slope != 0:
+            low, high = sorted((end - intercept) / slope for end in (-LARGEST, LARGEST))
+            bad |= (values < low) | (values > high)
+        if int(bad.sum()) > count:
+            what = f"{what} or beyond {LARGEST:g}" if count else f"beyond {LARGEST:g}, where no number is taken for one"
+            count = int(bad.sum())
+    of = f"{count:,} of its {values.size:,} values are {what}"
+    if count == values.size:
+        raise RaymarchError(f"{path}: all its values are {what}, want numbers; see to how it was written")
+    if nan is None:
         raise RaymarchError(
             f"{path}: {of}, want numbers; rm.load(.., nan='empty') or raymarch convert --nan empty takes"
             " them as its least value, nan=0 as that number"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import taichi as ti
 
 from raymarch.kernels.field.activation import ColourFunctions, DensityFunctions
-from raymarch.kernels.integrator.mode import AnyMode
+from raymarch.kernels.integrator.mode import Mode
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Variant:
 
     density: DensityFunctions
     colour: ColourFunctions
-    mode: AnyMode
+    mode: Mode
     jittered: bool = False
     near_scaled: bool = False
     clipped: bool = False

@@ -27,7 +27,7 @@ from raymarch.kernels.field.tables import (
     table_tangent,
 )
 from raymarch.kernels.field.touched import add_features, mark
-from raymarch.kernels.integrator.depth import LEAST, MET
+from raymarch.kernels.integrator.distance import LEAST, MET
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.integrator.mode import contributes, is_alive
 from raymarch.kernels.integrator.sample import colour_at, fetch, located

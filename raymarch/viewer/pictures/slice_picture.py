@@ -9,8 +9,8 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.viewer.pictures.eye import Look
 from raymarch.viewer.pictures.source import Source, VolumeSource
-from raymarch.volumes.placement import shown_right, shown_up
 from raymarch.volumes.volume import Volume
+from raymarch.volumes.world_axes import shown_right, shown_up
 
 OUTSIDE = 0.0  # display value beside the volume
 

@@ -163,6 +163,12 @@ def _require_split(split: object, count: int, points: int, where: str) -> None:
         numbers = [number(one, f"{where}: {name}") for one in value]
         if most is not None and not (all(type(one) is int for one in value) and 0 <= numbers[0] < numbers[1] <= most):
             raise RaymarchError(f"{where}: {name} is {value}, want a first and a last of {most} rows; {CURE}")
+    if (bounds := split.get("bounds")) is not None:
+        if not isinstance(bounds, list) or len(bounds) != 2 * len(views):
+            raise RaymarchError(f"{where}: bounds is {short(bounds)}, want two numbers a view; {CURE}")
+        for near, far in zip(bounds[::2], bounds[1::2], strict=True):
+            if not 0 < number(near, f"{where}: bounds") < number(far, f"{where}: bounds"):
+                raise RaymarchError(f"{where}: bounds has {near}, {far}, want 0 < near < far; {CURE}")
     if not isinstance(split.get("source"), str):
         raise RaymarchError(f"{where}: source is {short(split.get('source'))}, want a text; {CURE}")
 
@@ -225,6 +231,7 @@ def views_of(path: Path, split: str, *, for_fit: bool, downscale: float) -> View
             points=moved_points(tables["points"][slice(*points)], origin) if points else None,
             box=moved_box(np.array(box, float).reshape(2, 3), origin, path) if box else None,
             origin=_origin(chosen.get("origin"), origin),
+            bounds=_bounds(chosen),
         )
 
 
@@ -239,9 +246,18 @@ def _of_split(splits: dict[str, dict], split: str, count: int, path: Path) -> di
         return splits[split]
     if split == "all":
         first: dict[str, Any] = next(iter(splits.values()))
-        return {**first, "views": list(range(count))}
+        bounds: dict[int, np.ndarray] = {}
+        for one in splits.values():
+            bounds |= dict(zip(one["views"], np.reshape(one.get("bounds") or [], (-1, 2)), strict=False))
+        every = [bounds[i] for i in range(count)] if len(bounds) == count else None
+        return {**first, "views": list(range(count)), "bounds": every}
     have = named(list(splits))
     raise RaymarchError(f"{path}: there is no split {short(split)}, it has {have} and all; choose one")
+
+
+def _bounds(split: dict[str, Any]) -> np.ndarray | None:
+    """Near and far planes (view, 2) of a split's views, where it has them."""
+    return None if split.get("bounds") is None else np.reshape(split["bounds"], (-1, 2)).astype(float)
 
 
 def _names(record: dict[str, Any], views: Sequence[int]) -> list[str]:

@@ -79,6 +79,7 @@ class _Writer:
             "source": views.source,
             "box": None if views.box is None else np.asarray(views.box, float).ravel().tolist(),
             **({} if views.origin is None else {"origin": list(views.origin)}),
+            **({} if views.bounds is None else {"bounds": views.bounds.ravel().tolist()}),
             "points": None if views.points is None or not len(views.points) else self._place(views.points),
         }
 

@@ -297,9 +297,9 @@ class Slice:
         return self.path.name if self.frame is None else f"frame {self.frame + 1}"
 
     @property
-    def shape(self) -> tuple[int, int, int, bool]:
-        """What must be alike in all slices, as their directions and spacing must."""
-        return self.rows, self.columns, self.bits, self.signed or self.is_float
+    def shape(self) -> tuple[int, int, bool]:
+        """What must be alike in all slices, as their directions and spacing must; types of whole numbers may differ."""
+        return self.rows, self.columns, self.is_float
 
     @property
     def dtype(self) -> np.dtype:
@@ -468,7 +468,8 @@ def placed(slices: Sequence[Slice], folder: Path, left: Sequence[str] = ()) -> n
         missing = round(float(steps[at]) / usual) - 1
         if missing >= 1 and abs(steps[at] - (missing + 1) * usual) <= 2 * EVEN * usual:
             raise RaymarchError(
-                f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}{beside}; find the missing files"
+                f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}{beside}; find the missing files, or take"
+                " out all on one side of the gap"
             )
         steps_in_words = f"{steps[at]:.4g} mm {where}, {usual:.4g} mm elsewhere"
         raise RaymarchError(f"{folder}: has uneven spacing, {steps_in_words}{beside}; {UNEVEN}")
@@ -576,7 +577,10 @@ def source(path: Path, selection: Selection) -> Source:
     affine = placed(found, path, left)
     scales = {(one.slope, one.intercept) for one in found}
     same = len(scales) == 1
-    dtype = first.dtype if same else np.dtype(np.float32)
+    kinds = Counter(one.dtype for one in found)
+    dtype = np.result_type(*kinds) if same else np.dtype(np.float32)  # one that holds the numbers of all
+    usual, _ = kinds.most_common(1)[0]
+    odd = [one.label for one in found if one.dtype != usual]
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
@@ -588,6 +592,7 @@ def source(path: Path, selection: Selection) -> Source:
         f"maps its numbers to the real world ({named(real, 2)}), which is not applied; values are as RescaleSlope and"
         " RescaleIntercept say": bool(real),
         "slices have several slopes; their values are floats": not same,
+        f"{len(odd)} of {len(found)} slices ({named(odd, 3)}) are stored as another type than {usual}": bool(odd),
         "says no PixelSpacing; 1 mm is assumed along x and y": first.spacing_assumed,
     }
     unread = tuple(dict.fromkeys(words for one in found for words in one.unread))

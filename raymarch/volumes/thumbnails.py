@@ -1,8 +1,7 @@
-"""Thumbnails of volumes: slices and a small image, by NumPy alone.
+"""Thumbnails of volumes for notebooks: a small image by emission and absorption, or of maxima, by NumPy alone.
 
 They must not wait for a compiler, nor ask for a device that a fit owns or another thread: so rays are parallel, samples
-are those nearest to a place, and of a large volume every few samples are looked at. What is exact is `rm.render`.
-"""
+are those nearest to a place, and of a large volume every few samples are looked at. What is exact is `rm.render`."""
 
 from __future__ import annotations
 
@@ -11,14 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from raymarch.errors import figures
 from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.pose import look_at
-from raymarch.html.card import Shown, card, count_of_bytes, numbers
-from raymarch.html.picture import as_bytes, data_uri, figure, png, sketch, thumbnail
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.harmonics import Y00
-from raymarch.volumes.placement import PlacedValues, right_and_up, shown_right, shown_up
 from raymarch.volumes.storage import Dense, Sparse
 
 SIDE = 144  # pixels of a thumbnail
@@ -44,15 +39,23 @@ def few(samples: Dense | Sparse, shape: tuple[int, int, int], empty: float) -> t
 class Placed(Protocol):
     """What of a `Volume` its thumbnail is made of."""
 
-    samples: Dense | Sparse
-    world_from_index: np.ndarray
-    activation: Activation
-    background: tuple[float, float, float]
-    ndc_from_world: np.ndarray | None
+    @property
+    def samples(self) -> Dense | Sparse: ...
 
     @property
-    def box_shape(self) -> tuple[int, int, int]:
-        """Count of samples (x, y, z) of one box."""
+    def world_from_index(self) -> np.ndarray: ...
+
+    @property
+    def activation(self) -> Activation: ...
+
+    @property
+    def background(self) -> tuple[float, float, float]: ...
+
+    @property
+    def ndc_from_world(self) -> np.ndarray | None: ...
+
+    @property
+    def box_shape(self) -> tuple[int, int, int]: ...
 
 
 def of_samples(volume: Placed, side: int = SIDE) -> np.ndarray:
@@ -136,100 +139,3 @@ def _samples(
         inside = ((index >= 0) & (index < shape)).all(-1)
         i, j, k = index[inside].T
         yield every[inside], (i * ny + j) * nz + k
-
-
-# Card of a scalar volume in a notebook: its middle slices, its maxima, where it lies and its units.
-
-ACROSS = (2, 1, 0)  # the axis across each slice
-
-
-class ScalarCard(PlacedValues, Shown):
-    """Values that show themselves in a notebook; `ScalarVolume` has the fields."""
-
-    slope: float
-    intercept: float
-    unit: str
-    length_unit: str
-    name: str
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Least and greatest value."""
-        raise NotImplementedError
-
-    def _card(self) -> str:
-        low, high = self.range
-        length = self.length_unit or "world unit"
-        lower, upper = self.box
-        scaled = (self.slope, self.intercept) != (1.0, 0.0)
-        rows = [
-            ("name", self.name),
-            ("samples (x, y, z)", " x ".join(map(str, self.shape))),
-            ("stored as", f"{self.values.dtype}, value = {self.slope:g} * stored + {self.intercept:g}" * scaled),
-            ("stored as", f"{self.values.dtype}" * (not scaled)),
-            ("values", f"{' to '.join(figures(low, high, least=5))} {self.unit}".strip()),
-            ("spacing", f"{numbers(self.spacing)} {length}"),
-            ("box", f"{numbers(lower, step=self.voxel)} to {numbers(upper, step=self.voxel)} {length}"),
-            ("sides", f"{self.sides} in {self.world}" if self.world else ""),
-            ("memory", count_of_bytes(self.nbytes)),
-        ]
-        sign = -1.0 if self.slope < 0 else 1.0
-        most = figure(of_values(self.values, self.world_from_index, sign), "maxima along rays")
-        return card("ScalarVolume", rows, [*self._slices(), most])
-
-    def _slices(self) -> Iterator[str]:
-        """Pictures of the three slices through the middle, with their sides where the world is a body's."""
-        middle = [n // 2 for n in self.shape]
-        cuts = [thumbnail(np.take(self.values, middle[axis], axis), SIDE) for axis in ACROSS]
-        shown = self.slope * np.concatenate([cut.ravel() for cut in cuts]).astype(float)
-        window = tuple(np.percentile(shown, RANGE))
-        for cut, axis in zip(cuts, ACROSS, strict=True):
-            right, up = right_and_up(axis, self.sides)
-            upright = cut.T if right < up else cut
-            picture = windowed(self.slope * upright.astype(float), window)  # type: ignore[arg-type]
-            sides, caption = self.sides, f"{'ijk'[axis]} = {middle[axis]}: {'ijk'[right]} right, {'ijk'[up]} up"
-            across = upside = False
-            if sides:
-                (across, _, at_right), (upside, _, above) = shown_right(sides[right]), shown_up(sides[up])
-                caption = f"{'ijk'[axis]} = {middle[axis]}: {at_right} right, {above} up"
-            picture = picture if upside else picture[::-1]
-            picture = picture[:, ::-1] if across else picture
-            wide, tall = self.spacing[right] * self.shape[right], self.spacing[up] * self.shape[up]
-            height = round(SIDE * min(tall / wide, 1.0))
-            yield figure(picture, caption, max(height, 8), max(round(height * wide / tall), 8))
-
-
-# Card of a transfer function in a notebook: its colours, and its opacity as a curve over them.
-
-SIZE = 240, 80  # CSS pixel
-COLUMNS = 256
-
-
-class TableCard(Shown):
-    """Transfer function that shows itself in a notebook; `TransferFunction` has the fields."""
-
-    values: np.ndarray
-    colours: np.ndarray
-    opacities: np.ndarray
-    unit_length: float
-
-    def _card(self) -> str:
-        low, high = float(self.values[0]), float(self.values[-1])
-        rows = [
-            ("knots", len(self.values)),
-            ("values", f"{low:.5g} to {high:.5g}"),
-            ("opacities", f"{self.opacities.min():.3g} to {self.opacities.max():.3g}"),
-            ("unit length", f"{self.unit_length:.4g} world units"),
-        ]
-        return card("TransferFunction", rows, [self.picture_html()])
-
-    def picture_html(self) -> str:
-        """Colours from the first knot to the last, and the opacity over them, as HTML."""
-        width, height = SIZE
-        at = np.linspace(self.values[0], self.values[-1], COLUMNS)
-        colours = np.stack([np.interp(at, self.values, column) for column in self.colours.T], -1)
-        strip = data_uri(png(as_bytes(colours[None])))
-        band = f'<image href="{strip}" x="0" y="{height - 16}" width="{width}" height="16" preserveAspectRatio="none"/>'
-        u = width * (self.values - self.values[0]) / (self.values[-1] - self.values[0])
-        line = np.stack([u, (height - 18) * (1 - self.opacities) + 1], axis=1)
-        return sketch([line], "opacity 0 to 1 over the colours", SIZE, under=band)
