@@ -7,7 +7,7 @@ REOPENED = "tests/fitting/test_reopening.py::"
 SETTINGS = "tests/fitting/test_settings.py::"
 RESOLUTION = "tests/fitting/test_resolution.py::"
 PLAN = "tests/fitting/test_plan.py::"
-TAPE = "tests/autodiff/test_tape.py::"
+TAPE = "tests/tape/test_tape.py::"
 KEEPING = "tests/cli/test_keeping.py::"
 
 FAULTS = [

@@ -55,7 +55,7 @@ FAULTS = [
         "right_jacobian",
         "term @ -ad / (k + 2)",
         "term @ -ad / (k + 1)",
-        ("tests/autodiff/test_tape_scene.py::test_the_exponential_moves_as_its_jacobian_says",),
+        ("tests/tape/test_tape_scene.py::test_the_exponential_moves_as_its_jacobian_says",),
     ),
     Fault(
         "a turn about a place moves the camera the other way",

@@ -191,7 +191,7 @@ FAULTS = [
         "if tape is not None and self._tape is not None and self._tape() is tape:",
         "if False:",
         (
-            "tests/autodiff/test_tape_scene.py::"
+            "tests/tape/test_tape_scene.py::"
             "test_a_tape_has_one_render_of_a_scene_and_tapes_one_after_another_their_own",
         ),
     ),

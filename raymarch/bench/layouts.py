@@ -16,7 +16,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.optimiser import Adam
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
-from raymarch.rendering.ray_batches import SIDE
+from raymarch.rendering.ray_batches import TILE_SIDE
 from raymarch.volumes.volume import Volume
 
 ROUNDS = 5
@@ -39,7 +39,7 @@ class Case:
     def steps(self) -> Iterator[dict[int, Callable[[], None]]]:
         """What is timed, by block: an image, or a fit's march, adjoint, reduction and Adam."""
         fit, volume = self.kind.startswith("fit"), noise(self.n, self.degree)
-        rays = rays_of_step(self.n // SIDE * SIDE, RAYS) if fit else rays_of_image(PIXELS)
+        rays = rays_of_step(self.n // TILE_SIDE * TILE_SIDE, RAYS) if fit else rays_of_image(PIXELS)
         with ExitStack() as owners:
             buffer = owners.enter_context(RayBuffer(len(rays)))
             buffer.upload(rays)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from raymarch.geometry.clip import Clip
     from raymarch.rendering.march_settings import March
-    from raymarch.rendering.renderer import Renderer, TogetherRenderer
+    from raymarch.rendering.renderer import Renderer
+    from raymarch.views.views import Views
     from raymarch.volumes.volume import AnyVolume, Volume
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
@@ -98,7 +99,7 @@ def with_others(
     RaymarchError for what cannot be shown together.
     """
     from raymarch.io.volumes.volume_file import load
-    from raymarch.rendering.renderer import VOLUMES, marches_for
+    from raymarch.rendering.medium import VOLUMES, marches_for
 
     if len(tables) > len(paths):
         raise click.UsageError(f"--with-table is there {len(tables)} times, --with {len(paths)}; give one for each")
@@ -122,9 +123,8 @@ def _in_world_of(volume: AnyVolume, other: AnyVolume, path: str) -> AnyVolume:
     return other.in_world(world)  # type: ignore[union-attr]  # as only a scalar volume has one
 
 
-def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer | TogetherRenderer:
-    """Renderer of one volume, or of several together, all of them clipped."""
-    from raymarch.rendering.renderer import Renderer, TogetherRenderer
+def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer:
+    """Renderer of volumes, all of them clipped."""
+    from raymarch.rendering.renderer import Renderer
 
-    cut = [replace(march, clip=clip) for march in marches]
-    return Renderer(volumes[0], cut[0]) if len(volumes) == 1 else TogetherRenderer(volumes, cut)
+    return Renderer(volumes, [replace(march, clip=clip) for march in marches])

@@ -39,6 +39,7 @@ from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
 from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
 from raymarch.rendering.march_settings import MARCH, March, set_ray_settings
+from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.renderer import BACKGROUND, render_camera
 from raymarch.views.display_values import MOST_SUPERSAMPLE, decibels
 from raymarch.views.views import Views
@@ -235,7 +236,7 @@ class Fitter(Holder):
         behind = self.photometry.background if background is None else background
         march = march or self.march
         march = replace(march, supersample=self.side) if march.supersample is None else march
-        return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
+        return render_camera(OneVolume(self.grid, march), self.buffer, camera, behind, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
         """Volume as it stands, a copy: in the midst of a fit in bricks a fifth more memory than was forecast for it."""

@@ -21,6 +21,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.io.images.write import save_png
 from raymarch.rendering.default_look import DefaultLook
 from raymarch.rendering.march_settings import March
+from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
 from raymarch.rendering.renderer import Rendering
 from raymarch.viewer.command import command_of
@@ -349,7 +350,7 @@ class FrameMaker(Closing):
         while work.done < work.total:
             self._slice(work, look)
             yield None
-        values = not work.settings.rule.background
+        values = not work.medium.march.rule.background
         seen = work.rendering()
         yield colours(seen, look, values, self._window(look, values, seen, whole=True))
 
@@ -358,12 +359,12 @@ class FrameMaker(Closing):
         march = replace(march, supersample=source.side if final else 1)
         behind = source.background if look.background is None else look.background
         wants = look.extras == "depth", look.extras == "normals"
-        return ProgressiveRendering(source.grid, source.buffer, camera, behind, march, *wants)
+        return ProgressiveRendering(OneVolume(source.grid, march), source.buffer, camera, behind, *wants)
 
     def _slice(self, work: ProgressiveRendering, look: Look) -> None:
         """March as many rays as a slice of time has."""
         self.source.prepare(look)  # another page may have had another look since
-        kind, begun = self._kind(work.settings, look), time.perf_counter()
+        kind, begun = self._kind(work.medium.march, look), time.perf_counter()
         rays = work.advance(tiles_for(self.speed.of(kind) * SLICE))
         self.speed.measured(kind, rays, time.perf_counter() - begun)
 
@@ -380,7 +381,7 @@ class FrameMaker(Closing):
         yield self._frame(eye, look, work, (0, camera.height), final)
 
     def _frame(self, eye: Eye, look: Look, work: ProgressiveRendering, rows: tuple[int, int], final: bool) -> Frame:
-        values, of = not work.settings.rule.background, (work.camera.width, work.camera.height)
+        values, of = not work.medium.march.rule.background, (work.camera.width, work.camera.height)
         seen = work.band(*rows)
         window = self._window(look, values, seen, whole=rows == (0, work.camera.height))
         picture = colours(seen, look, values, window)

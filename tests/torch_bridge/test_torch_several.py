@@ -11,8 +11,6 @@ from skips import require_extra
 
 torch = require_extra("torch", "torch")
 
-import torch_twin as twin  # noqa: E402
-
 import raymarch as rm  # noqa: E402
 
 pytestmark = pytest.mark.extra
@@ -39,14 +37,14 @@ W = RNG.normal(size=(CAMERA.width * CAMERA.height, 4))
 def wanted():
     """Image, depth and gradients by other means, on the memory that `render` stands on next."""
     camera = rm.TorchCameras.of(CAMERA).cameras()[0]
-    with rm.LinearisedTogether([FIT, SCAN], camera, marches=MARCHES, background=BACKGROUND) as both:
+    with rm.Linearised([FIT, SCAN], camera, march=MARCHES, background=BACKGROUND) as both:
         image, depth, (first, second) = both.image(), both.buffer.depth(len(W)), both.adjoint(W)
     return image, depth, (first.density, first.colour, second.density, second.table, first.background)
 
 
 @pytest.fixture(scope="module")
 def render(wanted):
-    with rm.TorchTogether([FIT, SCAN], MARCHES, slots=2) as render:
+    with rm.TorchRender([FIT, SCAN], MARCHES, slots=2) as render:
         yield render
 
 
@@ -55,7 +53,7 @@ def leaves():
 
 
 def seen_of(render, density, features, scan, table, background):
-    return render([(density, features), (scan, None)], CAMERA, background=background, tables=[None, table])
+    return render([(density, features), (scan, None)], CAMERA, background=background, table=[None, table], depth=True)
 
 
 def test_gradcheck(render):
@@ -64,12 +62,12 @@ def test_gradcheck(render):
         return seen.image, seen.opacity
 
     assert all((part > 0).any() for part in numbers(*leaves()))
-    assert torch.autograd.gradcheck(numbers, tuple(leaves()), fast_mode=True)
+    assert torch.autograd.gradcheck(numbers, tuple(leaves()), fast_mode=True, check_forward_ad=True)
     few = lambda table, background: numbers(*leaves()[:3], table, background)  # noqa: E731
     assert torch.autograd.gradcheck(few, tuple(leaves()[3:]))
 
 
-def test_image_opacity_depth_and_gradients_are_those_of_linearised_together(render, wanted):
+def test_image_opacity_depth_and_gradients_are_those_of_linearised(render, wanted):
     """Though a launch takes half of the rays."""
     image, depth, gradients = wanted
     seen = seen_of(render, *(inputs := leaves()))
@@ -92,7 +90,7 @@ def test_a_call_between_a_call_and_its_backward_changes_nothing(render):
 
 def test_without_marches_a_scan_is_seen_through_a_table_as_it_is_rendered():
     scan = rm.ScalarVolume(np.linspace(0, 1, 60).reshape(3, 4, 5))
-    with rm.TorchTogether([FIT, scan]) as both:
+    with rm.TorchRender([FIT, scan]) as both:
         assert [march.mode for march in both.marches] == ["emission-absorption", "transfer"]
         assert {(march.min_transmittance, march.min_weight) for march in both.marches} == {(0.0, 0.0)}
 
@@ -102,17 +100,20 @@ SAYS = [
     (lambda r, a: r([a], CAMERA), r"samples are a list of 1|samples are \[.*, want a list of 2, one for each volume"),
     (lambda r, a: r([a, X], CAMERA), r"samples\[1\] is .*, want an rm.TorchVolume or \(density, features\)"),
     (lambda r, a: r([a, (X[1:], None)], CAMERA), r"samples\[1\].density has shape"),
-    (lambda r, a: r([(a[0], None), (X, None)], CAMERA), r"samples\[0\] has no features but its march sees colours"),
+    (
+        lambda r, a: r([(a[0], None), (X, None)], CAMERA),
+        r"samples\[0\].features are None but mode emission-absorp",
+    ),
     (lambda r, a: r([a, (X / 0, None)], CAMERA), r"volumes\[1\].density has a number that is not finite"),
-    (lambda r, a: r([a, (X, None)], CAMERA, tables=[X, None]), r"tables\[0\]: mode emission-absorption reads no table"),
-    (lambda r, a: r([a, (X, None)], CAMERA, tables=[None, X]), r"tables\[1\] has shape"),
-    (lambda r, a: r([a, (X, None)], CAMERA, tables=5), r"tables are 5, want a list of 2"),
+    (lambda r, a: r([a, (X, None)], CAMERA, table=[X, None]), r"mode emission-absorption reads no table\[0\]"),
+    (lambda r, a: r([a, (X, None)], CAMERA, table=[None, X]), r"table\[1\] has shape"),
+    (lambda r, a: r([a, (X, None)], CAMERA, table=5), r"table is 5, want a list of 2"),
     (lambda r, a: r([a, (X, None)], CAMERA, background="sky"), r"background is 'sky'"),
     (lambda r, a: r([a, (X, None)], 3), r"cameras is 3"),
     (lambda r, a: r([a, (X, None)], moved()), r"no gradient by cameras; detach the tensors of cameras"),
-    (lambda r, a: rm.TorchTogether(FIT), r"volumes are a Volume, want a list"),
-    (lambda r, a: rm.TorchTogether([FIT], rm.March(mode="x-ray")), r"mode x-ray does not composite"),
-    (lambda r, a: rm.TorchTogether([FIT], slots=0), r"slots is 0"),
+    (lambda r, a: r([a, (X, None)], None), r"cameras are missing; call render\(samples, cameras\)"),
+    (lambda r, a: r([a, (X, None)], X, CAMERA), r"features are given beside a list, which has its own; leave them out"),
+    (lambda r, a: rm.TorchRender([FIT, FIT], rm.March(mode="x-ray")), r"mode x-ray does not composite"),
 ]
 
 
@@ -126,8 +127,3 @@ def test_what_cannot_be_taken_is_named(render, which):
     with pytest.raises(rm.RaymarchError, match=said) as raised:
         call(render, tuple(x.detach() for x in leaves()[:2]))
     assert "\n" not in str(raised.value)
-
-
-def test_the_example_is_true():
-    failed, _, report = twin.run_example("TorchTogether")
-    assert failed == 0, report

@@ -17,6 +17,7 @@ import torch_twin as twin  # noqa: E402
 
 import raymarch as rm  # noqa: E402
 from raymarch.geometry.ndc import ndc_of_frustum  # noqa: E402
+from raymarch.rendering import medium  # noqa: E402
 from raymarch.torch import march_session  # noqa: E402
 
 # Forward mode has torch compile functions of its own, which warns.
@@ -116,7 +117,7 @@ def test_image_opacity_and_depth_are_those_of_render(how):
 
 def test_gradients_go_where_they_are_wanted_and_nothing_else_is_done(plain, monkeypatch):
     render, volume, camera = plain
-    cameras, passes, done = rm.TorchCameras.of(camera), march_session.passes_of(EXACT.rule), []
+    cameras, passes, done = rm.TorchCameras.of(camera), medium.passes_of(EXACT.rule), []
 
     def recording(name):
         def run(*arguments):
@@ -126,7 +127,7 @@ def test_gradients_go_where_they_are_wanted_and_nothing_else_is_done(plain, monk
         return run
 
     spied = replace(passes, **{name: recording(name) for name in ("adjoint", "geometry_adjoint")})
-    monkeypatch.setattr(march_session, "passes_of", lambda mode: spied)
+    monkeypatch.setattr(medium, "passes_of", lambda mode: spied)
     x = leaves(volume, cameras)
     seen_of(render, cameras, x, False).image.square().sum().backward()
     want = {name: value.grad for name, value in x.items()}

@@ -32,9 +32,7 @@ COPIES = {
 HOLDERS = {
     "TorchRender": lambda: rm.TorchRender(fog(), slots=1),
     "TorchMarch": lambda: rm.TorchMarch((4, 4, 4), slots=1),
-    "TorchTogether": lambda: rm.TorchTogether([fog()], slots=1),
     "Renderer": lambda: rm.Renderer(fog()),
-    "TogetherRenderer": lambda: rm.TogetherRenderer([fog()]),
 }
 
 
