@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from raymarch.geometry.clip import Clip
     from raymarch.rendering.march_settings import March
     from raymarch.rendering.renderer import Renderer
-    from raymarch.views.views import Views
     from raymarch.volumes.volume import AnyVolume, Volume
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
