@@ -3,7 +3,7 @@
     python docs/architecture.py
 
 Rooms are those that docs/design.md lists, in its order. An arrow goes from a room to one that it imports. An arrow that
-follows from others is left out: where a imports b and b imports c, there is none from a to c. The ids in the picture name
+follows from others is left out: where a imports b and b imports c, there is none from a to c. Ids in the picture name
 its rooms and arrows, by which a test holds it against the imports.
 """
 
