@@ -14,7 +14,7 @@ FAULTS = [
     ),
     Fault(
         "an orbit and an image set may both be given",
-        "Where.require",
+        "Viewpoints.require",
         "+ (self.path is not None) + (self.position is not None) != 1:",
         "+ (self.path is not None) + (self.position is not None) < 1:",
         (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),

@@ -16,7 +16,7 @@ from raymarch.cli.option_kinds import Real
 if TYPE_CHECKING:
     import numpy as np
 
-    from raymarch.cli.output import CountProgress
+    from raymarch.cli.progress import CountProgress
     from raymarch.geometry.camera import Camera
     from raymarch.rendering.renderer import Renderer, Rendering
 

@@ -42,7 +42,7 @@ def export(
     offset = offset_of(mesh).tolist() if out.lower().endswith(".stl") else [0.0, 0.0, 0.0]
     if as_json:
         counts = {"vertices": len(mesh.vertices), "faces": len(mesh.faces), "closed": closed, "offset": offset}
-        options.print_json({"path": out, **counts, "bytes": size, "box": mesh.box.tolist(), "area": mesh.area})
+        output.print_json({"path": out, **counts, "bytes": size, "box": mesh.box.tolist(), "area": mesh.area})
         return
     what = f"{len(mesh.vertices):,} points"
     if len(mesh.faces):

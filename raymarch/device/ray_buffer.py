@@ -39,11 +39,11 @@ class RayFields:
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
     from which distance on gradients are whole [world unit]. `iso` is a surface's raw level, `shading` how it is lit, by
-    the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
+    the indices of `kernels.light.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
     along them before its other passes. `table` is read by modes that classify only.
     `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
-    `kept_density` and `kept_colour` are what a march keeps for its adjoint (`kernels.march.kept`), as (raw density,
-    number of the sample) and (red, green, blue, number of the sample). `draw` numbers the draws of its roulette.
+    `kept_density` and `kept_colour` are what a march keeps for its adjoint (`kernels.integrator.sample`), as (raw
+    density, number of the sample) and (red, green, blue, number of the sample). `draw` numbers the draws of its roulette.
     `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
     adjoint of depth.
     """
@@ -151,7 +151,7 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         set_numbers(self.fields, near=(begin, whole))
 
     def set_surface(self, level: float, shading: Sequence[float]) -> None:
-        """Set the raw level of a surface, and how it is lit, by the indices of `kernels.march.shading`."""
+        """Set the raw level of a surface, and how it is lit, by the indices of `kernels.light.shading`."""
         set_numbers(self.fields, iso=level, shading=shading)
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:

@@ -60,7 +60,7 @@ class Shading:
             raise RaymarchError("lamp is (0.0, 0.0, 0.0), want a direction; leave it out for a headlight")
 
     def numbers(self) -> list[float]:
-        """What kernels read, in the order of `kernels.march.shading`."""
+        """What kernels read, in the order of `kernels.light.shading`."""
         lamp = np.array((0.0, 0.0, 1.0) if self.lamp is None else self.lamp)
         own = (0.0, 0.0, 0.0) if self.colour is None else self.colour
         light = (float(self.lamp is None), self.ambient, self.diffuse, self.specular, self.shininess)

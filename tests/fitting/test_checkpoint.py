@@ -25,8 +25,8 @@ from raymarch.fitting.checkpoints.file import LONGEST_NOTE, Stream, read_record,
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.plan import resolution
-from raymarch.fitting.plan.bounds import narrow
 from raymarch.fitting.plan.survey import Survey
+from raymarch.fitting.pruning import narrow
 from raymarch.fitting.report import NoStep
 from raymarch.fitting.settings.settings import preset
 from raymarch.views.views import Views

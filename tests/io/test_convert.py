@@ -21,7 +21,7 @@ import raymarch as rm
 from raymarch import cli
 from raymarch.io.files.hdf5 import digest_of
 from raymarch.io.image_sets.convert import convert
-from raymarch.io.image_sets.hdf5 import reading
+from raymarch.io.image_sets.hdf5 import image_set, reading
 from raymarch.io.image_sets.hdf5.writing import CHUNK, write_views
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "image-sets.md"
@@ -102,7 +102,7 @@ KINDS = {
 def test_what_is_written_is_read_to_the_byte(kind, tmp_path):
     file = tmp_path / "set.h5"
     assert write_views(KINDS[kind].items(), file) == {name: len(views) for name, views in KINDS[kind].items()}
-    assert reading.splits(file) == tuple(KINDS[kind])
+    assert image_set.splits(file) == tuple(KINDS[kind])
     for name, views in KINDS[kind].items():
         found = rm.load_views(file, name)
         require_equal(found, views)
@@ -362,7 +362,7 @@ def test_no_flipped_bit_goes_unseen(count, tmp_path, caplog):
         file.write_bytes(data)
         began = time.perf_counter()
         try:
-            found = reading.detect(file) and reading.views_of(file, "train", for_fit=False, downscale=1.0)
+            found = image_set.detect(file) and image_set.read(file, for_fit=False)
         except rm.RaymarchError as error:
             refusals += 1
             assert "\n" not in str(error)

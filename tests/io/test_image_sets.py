@@ -19,7 +19,7 @@ from raymarch.cli import cli
 from raymarch.device import memory
 from raymarch.errors import RaymarchError
 from raymarch.io.files import strict
-from raymarch.io.image_sets.frames import unique_names
+from raymarch.io.image_sets.frame_file import unique_names
 from raymarch.io.image_sets.load import LAYOUTS, load_views
 from raymarch.io.images.write import write_depth, write_png
 from raymarch.system.resources import workers

@@ -646,7 +646,7 @@ def test_mutated_files_are_read_or_refused_in_one_line(kind, count, tmp_path, mo
     folder = writer(tmp_path, cameras[:2], **how)
     reader = next(one for one in READERS if one.name == kind)
 
-    def cameras_alone(frames, folder, source, **_):
+    def cameras_alone(frames, folder, source, *_, **__):
         made = [frame.camera(8, 6) for frame in frames if frame.file.is_file()]
         return rm.Views(
             made or [rm.Camera.look_at((1, 0, 0), width=8, height=6)], np.zeros((max(len(made), 1), 6, 8, 3), np.uint8)

@@ -365,9 +365,11 @@ def test_where_a_ray_only_touches_the_surface_its_hit_stays():
     with Linearised(corner, CAMERA, march=march, columns=1) as seen:
         seen.buffer.upload(Rays([[-1, -1, 1.5], [-1, -0.5, 1.5]], [[1, 1, 0]] * 2))
         for rays, moves in ((1, False), (2, True)):
+            passes, fields = passes_of(march.rule), (seen.grid.fields, seen.buffer.fields)
+            call = march.call(seen.grid, rays, (0, 0, 0))[:4]
+            passes.depth(*fields, *call)
             seen.buffer.fields.depth.grad.fill(1.0)
-            gradients = passes_of(march.rule).depth_gradients
-            gradients.adjoint(seen.grid.fields, seen.buffer.fields, *march.call(seen.grid, rays, (0, 0, 0))[:4])
+            passes.depth_gradients.adjoint(*fields, *call)
             seen.grid.reduce_slots()
             assert seen.grid.download_gradient()[0].any() == moves
 

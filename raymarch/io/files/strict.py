@@ -1,4 +1,4 @@
-"""Strict JSON parser: no NaN, no infinities, no key twice."""
+"""Strict reading of small files, within bounds: JSON, text tables, NumPy's files, XML; the memory a file may take."""
 
 from __future__ import annotations
 
@@ -19,165 +19,26 @@ import numpy as np
 from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line, short
 from raymarch.system.resources import total_bytes
 
+MEMORY_BUDGET = 16 << 30  # bytes that one file may ask for
+VARIABLE = "RAYMARCH_FILE_GB"
 MAX_JSON_BYTES = 32 << 20
-MOST_GROUPS = 320_000  # mappings and lists; 20,000 frames with a matrix and its four rows each, and as many again
-MOST_VALUES = 1_280_000
+MAX_GROUPS = 320_000  # mappings and lists of JSON; 20,000 frames with a matrix and its four rows each, twice
+MAX_VALUES = 1_280_000  # of JSON
 BLOCK = 1 << 20  # bytes that are looked at together before any is kept
 STRING_OR_COMMENT = re.compile(r'"|//|/\*')
 NOT_A_BREAK = re.compile(r"[^\r\n]")
-
-
-def read_json(path: str | os.PathLike[str], *, comments: bool = False) -> Any:
-    """Content of a UTF-8 JSON file of at most 32 MiB, 320,000 mappings and lists and 1,280,000 values.
-
-    With `comments` the text may have those of C++, which instant-ngp takes.
-
-    Raises RaymarchError that names the file where it cannot be read, is over these bounds, which is found before it is
-    parsed, and for all that `parse_json` refuses.
-
-    Example:
-        >>> read_json("transforms_train.json")["camera_angle_x"]  # doctest: +SKIP
-        0.6911112070083618
-    """
-    path = Path(path)
-    try:
-        if not path.is_file():
-            raise RaymarchError(f"{path}: is no file, want a JSON file; check the path")
-        size = path.stat().st_size
-        if size > MAX_JSON_BYTES:
-            raise RaymarchError(f"{path}: has {size} bytes, want at most {MAX_JSON_BYTES}; split it")
-        _require_few(path)
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
-    except UnicodeDecodeError as error:
-        kind = " (it looks like UTF-16)" if error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-        if not kind and (b"\0" in error.object[:64] or path.suffix.lower() in (".npy", ".npz", ".h5", ".pt", ".pkl")):
-            raise RaymarchError(f"{path}: is a binary file, want a JSON text; name the JSON file") from error
-        raise RaymarchError(
-            f"{path}: byte {error.start} is not UTF-8{kind}, want a JSON text; save it as UTF-8"
-        ) from error
-    if not text.strip():
-        raise RaymarchError(f"{path}: is empty (line 1, column 1), want a JSON text; export it again")
-    return parse_json(without_comments(text) if comments else text, str(path))
-
-
-def without_comments(text: str) -> str:
-    """JSON text with spaces in place of `//` and `/* */` comments, so that lines and columns stay where they were.
-
-    Example:
-        >>> without_comments('{"url": "a//b"} // mine')
-        '{"url": "a//b"}        '
-    """
-    if "//" not in text and "/*" not in text:
-        return text
-    out, kept, at, decoder = list[str](), 0, 0, json.JSONDecoder(strict=False)
-    while found := STRING_OR_COMMENT.search(text, at):
-        if found[0] == '"':
-            try:
-                at = decoder.raw_decode(text, found.start())[1]
-            except ValueError:
-                break  # a text that does not end, of which the parser tells
-            continue
-        end = text.find("\n" if found[0] == "//" else "*/", found.end())
-        at = len(text) if end < 0 else end if found[0] == "//" else end + 2
-        out += [text[kept : found.start()], NOT_A_BREAK.sub(" ", text[found.start() : at])]
-        kept = at
-    return "".join(out) + text[kept:]
-
-
-def _require_few(path: Path) -> None:
-    """Count what a parser would make an object of, each many times as large in memory as on disk."""
-    groups = values = 0
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            groups += block.count(b"{") + block.count(b"[")
-            values += block.count(b",")
-    for count, most, what in [(groups, MOST_GROUPS, "mappings and lists"), (values, MOST_VALUES, "values")]:
-        if count > most:
-            raise RaymarchError(f"{path}: has {count:,} {what}, want at most {most:,}; split it")
-
-
-def _reason(error: json.JSONDecodeError) -> str:
-    """What is wrong at the place of a syntax error, where it is a habit that JSON does not share."""
-    here, before = error.doc[error.pos :].lstrip(), error.doc[: error.pos].rstrip()
-    if not here:
-        return "it ends too early; was it cut off?"
-    if here.startswith(("//", "/*", "#")):
-        return "a comment, which JSON has not; take it out"
-    if (here[0] in "}]" and before.endswith(",")) or (here[0] == "," and here[1:].lstrip()[:1] in ("}", "]")):
-        return "a comma before a closing bracket, which JSON has not; take it out"
-    if here[0] == "'":
-        return 'single quotes, where JSON has double ones; write "'
-    return f"{error.msg}; correct it there"
-
-
-def parse_record(text: bytes, where: str, most_groups: int, cure: str) -> dict[str, Any]:
-    """Mapping that a UTF-8 JSON text inside a binary file holds; empty where it holds something else.
-
-    Raises RaymarchError, with the cure, for other bytes than UTF-8 and for more than so many mappings and lists or
-    1,280,000 values, which is found before it is parsed; and for all that `parse_json` refuses.
-
-    Example:
-        >>> parse_record(b'{"steps": 3}', "v.h5: record", 10, "make it again")
-        {'steps': 3}
-    """
-    if sum(map(text.count, (b"[", b"{"))) > most_groups or text.count(b",") > MOST_VALUES:
-        raise RaymarchError(f"{where}: has too many values; {cure}")
-    try:
-        record = parse_json(text.decode(), where)
-    except UnicodeDecodeError:
-        raise RaymarchError(f"{where}: is not UTF-8; {cure}") from None
-    return record if isinstance(record, dict) else {}
-
-
-def parse_json(text: str, where: str) -> Any:
-    """Value of a JSON text; `where` opens every message.
-
-    Raises RaymarchError for a syntax error (with its line and column), NaN, Infinity, numbers beyond a double such as
-    1e999, a key given twice, and nesting that is too deep.
-
-    Example:
-        >>> parse_json('{"a": [1, 2.5]}', "text")
-        {'a': [1, 2.5]}
-    """
-
-    def constant(name: str) -> NoReturn:
-        raise RaymarchError(
-            f"{where}: has the number {name}, want finite ones; correct it, or take out the entry that has it"
-        )
-
-    def number(digits: str) -> float:
-        value = float(digits)
-        return value if math.isfinite(value) else constant(digits)
-
-    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen = dict(pairs)
-        if len(seen) < len(pairs):
-            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-            raise RaymarchError(f"{where}: key {twice!r} comes twice in one mapping; remove one")
-        return seen
-
-    try:
-        return json.loads(text, parse_constant=constant, parse_float=number, object_pairs_hook=mapping)
-    except json.JSONDecodeError as error:
-        raise RaymarchError(
-            f"{where}: is not JSON at line {error.lineno}, column {error.colno}: {_reason(error)}"
-        ) from error
-    except RecursionError as error:
-        raise RaymarchError(f"{where}: is nested too deeply, want a few levels; correct what wrote it") from error
-    except RaymarchError:
-        raise
-    except ValueError as error:  # an integer of more digits than Python converts
-        raise RaymarchError(f"{where}: has a number that cannot be read ({one_line(error)}); shorten it") from error
-
-
-# Limits of what is read: the memory budget of one file, and the checks of a file and a folder.
-
-MEMORY_BUDGET = 16 << 30  # bytes that one file may ask for
-
-VARIABLE = "RAYMARCH_FILE_GB"
-"""Variable of the environment that sets another budget, in units of 1e9 bytes."""
+MAX_TEXT = 32 << 20  # bytes of a table, or of XML
+EXPORT = "export it again"
+MAX_NPY_BYTES = 64 << 20  # 20,000 poses are 3 MB
+MAX_MEMBERS = 200_000  # of an archive
+MAX_HEADER = 10_000  # bytes of an array's header
+DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
+LETTERS = re.compile(
+    r"utf-?8|utf-16|us-ascii|latin-?1|iso-8859-(1[0-6]?|[2-9])|windows-125[0-8]|cp125[0-8]|shift_jis|cp932|euc-(jp|kr)"
+    r"|gb2312|gbk|gb18030|big5|koi8-[ru]"
+)
+MAX_TAGS = 1_000_000  # of XML
+MAX_DEPTH = 100  # elements within elements
 
 
 def memory_budget() -> int:
@@ -260,13 +121,152 @@ def require_folder(path: str | os.PathLike[str]) -> Path:
     raise RaymarchError(f"{folder}: no such folder, want an existing one; check the path")
 
 
-# Strict text tables: bounded UTF-8, and words that are finite numbers.
+def read_json(path: str | os.PathLike[str], *, comments: bool = False) -> Any:
+    """Content of a UTF-8 JSON file of at most 32 MiB, 320,000 mappings and lists and 1,280,000 values.
 
-LARGEST_TEXT = 32 << 20  # bytes
-EXPORT = "export it again"
+    With `comments` the text may have those of C++, which instant-ngp takes.
+
+    Raises RaymarchError that names the file where it cannot be read, is over these bounds, which is found before it is
+    parsed, and for all that `parse_json` refuses.
+
+    Example:
+        >>> read_json("transforms_train.json")["camera_angle_x"]  # doctest: +SKIP
+        0.6911112070083618
+    """
+    path = Path(path)
+    try:
+        if not path.is_file():
+            raise RaymarchError(f"{path}: is no file, want a JSON file; check the path")
+        size = path.stat().st_size
+        if size > MAX_JSON_BYTES:
+            raise RaymarchError(f"{path}: has {size} bytes, want at most {MAX_JSON_BYTES}; split it")
+        _require_few(path)
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
+    except UnicodeDecodeError as error:
+        kind = " (it looks like UTF-16)" if error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        if not kind and (b"\0" in error.object[:64] or path.suffix.lower() in (".npy", ".npz", ".h5", ".pt", ".pkl")):
+            raise RaymarchError(f"{path}: is a binary file, want a JSON text; name the JSON file") from error
+        raise RaymarchError(
+            f"{path}: byte {error.start} is not UTF-8{kind}, want a JSON text; save it as UTF-8"
+        ) from error
+    if not text.strip():
+        raise RaymarchError(f"{path}: is empty (line 1, column 1), want a JSON text; export it again")
+    return parse_json(without_comments(text) if comments else text, str(path))
 
 
-def read_bytes(path: str | os.PathLike[str], wanted: str, most: int = LARGEST_TEXT) -> bytes:
+def without_comments(text: str) -> str:
+    """JSON text with spaces in place of `//` and `/* */` comments, so that lines and columns stay where they were.
+
+    Example:
+        >>> without_comments('{"url": "a//b"} // mine')
+        '{"url": "a//b"}        '
+    """
+    if "//" not in text and "/*" not in text:
+        return text
+    out, kept, at, decoder = list[str](), 0, 0, json.JSONDecoder(strict=False)
+    while found := STRING_OR_COMMENT.search(text, at):
+        if found[0] == '"':
+            try:
+                at = decoder.raw_decode(text, found.start())[1]
+            except ValueError:
+                break  # a text that does not end, of which the parser tells
+            continue
+        end = text.find("\n" if found[0] == "//" else "*/", found.end())
+        at = len(text) if end < 0 else end if found[0] == "//" else end + 2
+        out += [text[kept : found.start()], NOT_A_BREAK.sub(" ", text[found.start() : at])]
+        kept = at
+    return "".join(out) + text[kept:]
+
+
+def _require_few(path: Path) -> None:
+    """Count what a parser would make an object of, each many times as large in memory as on disk."""
+    groups = values = 0
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            groups += block.count(b"{") + block.count(b"[")
+            values += block.count(b",")
+    for count, most, what in [(groups, MAX_GROUPS, "mappings and lists"), (values, MAX_VALUES, "values")]:
+        if count > most:
+            raise RaymarchError(f"{path}: has {count:,} {what}, want at most {most:,}; split it")
+
+
+def _reason(error: json.JSONDecodeError) -> str:
+    """What is wrong at the place of a syntax error, where it is a habit that JSON does not share."""
+    here, before = error.doc[error.pos :].lstrip(), error.doc[: error.pos].rstrip()
+    if not here:
+        return "it ends too early; was it cut off?"
+    if here.startswith(("//", "/*", "#")):
+        return "a comment, which JSON has not; take it out"
+    if (here[0] in "}]" and before.endswith(",")) or (here[0] == "," and here[1:].lstrip()[:1] in ("}", "]")):
+        return "a comma before a closing bracket, which JSON has not; take it out"
+    if here[0] == "'":
+        return 'single quotes, where JSON has double ones; write "'
+    return f"{error.msg}; correct it there"
+
+
+def parse_record(text: bytes, where: str, most_groups: int, cure: str) -> dict[str, Any]:
+    """Mapping that a UTF-8 JSON text inside a binary file holds; empty where it holds something else.
+
+    Raises RaymarchError, with the cure, for other bytes than UTF-8 and for more than so many mappings and lists or
+    1,280,000 values, which is found before it is parsed; and for all that `parse_json` refuses.
+
+    Example:
+        >>> parse_record(b'{"steps": 3}', "v.h5: record", 10, "make it again")
+        {'steps': 3}
+    """
+    if sum(map(text.count, (b"[", b"{"))) > most_groups or text.count(b",") > MAX_VALUES:
+        raise RaymarchError(f"{where}: has too many values; {cure}")
+    try:
+        record = parse_json(text.decode(), where)
+    except UnicodeDecodeError:
+        raise RaymarchError(f"{where}: is not UTF-8; {cure}") from None
+    return record if isinstance(record, dict) else {}
+
+
+def parse_json(text: str, where: str) -> Any:
+    """Value of a JSON text; `where` opens every message.
+
+    Raises RaymarchError for a syntax error (with its line and column), NaN, Infinity, numbers beyond a double such as
+    1e999, a key given twice, and nesting that is too deep.
+
+    Example:
+        >>> parse_json('{"a": [1, 2.5]}', "text")
+        {'a': [1, 2.5]}
+    """
+
+    def constant(name: str) -> NoReturn:
+        raise RaymarchError(
+            f"{where}: has the number {name}, want finite ones; correct it, or take out the entry that has it"
+        )
+
+    def number(digits: str) -> float:
+        value = float(digits)
+        return value if math.isfinite(value) else constant(digits)
+
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen = dict(pairs)
+        if len(seen) < len(pairs):
+            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            raise RaymarchError(f"{where}: key {twice!r} comes twice in one mapping; remove one")
+        return seen
+
+    try:
+        return json.loads(text, parse_constant=constant, parse_float=number, object_pairs_hook=mapping)
+    except json.JSONDecodeError as error:
+        raise RaymarchError(
+            f"{where}: is not JSON at line {error.lineno}, column {error.colno}: {_reason(error)}"
+        ) from error
+    except RecursionError as error:
+        raise RaymarchError(f"{where}: is nested too deeply, want a few levels; correct what wrote it") from error
+    except RaymarchError:
+        raise
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise RaymarchError(f"{where}: has a number that cannot be read ({one_line(error)}); shorten it") from error
+
+
+def read_bytes(path: str | os.PathLike[str], wanted: str, most: int = MAX_TEXT) -> bytes:
     """Content of a file of at most `most` bytes; else RaymarchError that names it, with what was wanted.
 
     Example:
@@ -286,7 +286,7 @@ def read_bytes(path: str | os.PathLike[str], wanted: str, most: int = LARGEST_TE
     return data
 
 
-def read_text(path: str | os.PathLike[str], wanted: str, most: int = LARGEST_TEXT) -> str:
+def read_text(path: str | os.PathLike[str], wanted: str, most: int = MAX_TEXT) -> str:
     """Content of a UTF-8 file of at most `most` bytes, without null characters; else RaymarchError.
 
     Example:
@@ -337,13 +337,6 @@ def finites(text: str | Sequence[str], count: int, where: str) -> list[float]:
     return [finite(word, f"{where}, number {i + 1}") for i, word in enumerate(words)]
 
 
-# Strict NumPy files (.npy, .npz): floats and whole numbers only, as many as the header says, never pickles.
-
-MAX_NPY_BYTES = 64 << 20  # bytes; 20,000 poses are 3 MB
-MOST_MEMBERS = 200_000
-LONGEST_HEADER = 10_000
-
-
 def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
     """Array of a .npy file as float64.
 
@@ -374,7 +367,7 @@ def read_npz(path: str | os.PathLike[str], wanted: str) -> dict[str, np.ndarray]
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
             names = [member.filename for member in members]
-            if len(members) > MOST_MEMBERS or len(set(names)) < len(names):
+            if len(members) > MAX_MEMBERS or len(set(names)) < len(names):
                 raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {EXPORT}")
             chosen = [one for one in members if one.filename.startswith(wanted) and one.filename.endswith(".npy")]
             if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in chosen):
@@ -408,7 +401,7 @@ def _array(data: bytes, where: str) -> np.ndarray:
         if version not in known:
             raise RaymarchError(f"{where}: is of version {version} of NumPy's files, want 1 or 2; {EXPORT}")
         read = known[version]
-        shape, by_columns, dtype = read(file, max_header_size=LONGEST_HEADER)
+        shape, by_columns, dtype = read(file, max_header_size=MAX_HEADER)
         if dtype.kind not in "fiu" or dtype.hasobject:
             raise RaymarchError(f"{where}: holds {str(dtype)[:60]}, want numbers; {EXPORT}")
         declared, there = math.prod(shape) * dtype.itemsize, len(data) - file.tell()
@@ -426,17 +419,6 @@ def _array(data: bytes, where: str) -> np.ndarray:
         at = np.argwhere(~np.isfinite(array))[0].tolist()
         raise RaymarchError(f"{where}: is {array[tuple(at)]} at {tuple(at)}, want finite numbers; {EXPORT}")
     return array
-
-
-# Strict XML parser: bounded text without document types, and so without entities of a file's own.
-
-DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
-LETTERS = re.compile(
-    r"utf-?8|utf-16|us-ascii|latin-?1|iso-8859-(1[0-6]?|[2-9])|windows-125[0-8]|cp125[0-8]|shift_jis|cp932|euc-(jp|kr)"
-    r"|gb2312|gbk|gb18030|big5|koi8-[ru]"
-)
-MOST_TAGS = 1_000_000
-DEEPEST = 100  # elements within elements
 
 
 def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
@@ -480,8 +462,8 @@ def _root(text: str, path: str | os.PathLike[str]) -> ElementTree.Element:
     """Root element of a text; RaymarchError as `read_xml`."""
     if "<!DOCTYPE" in text.upper() or "<!ENTITY" in text.upper():
         raise RaymarchError(f"{path}: has a document type or entities, want plain XML; {EXPORT}")
-    if text.count("<") > MOST_TAGS:
-        raise RaymarchError(f"{path}: has {text.count('<'):,} tags, want at most {MOST_TAGS:,}; split it")
+    if text.count("<") > MAX_TAGS:
+        raise RaymarchError(f"{path}: has {text.count('<'):,} tags, want at most {MAX_TAGS:,}; split it")
     parser: ElementTree.XMLPullParser = ElementTree.XMLPullParser(("start", "end"))
     depth, root = 0, None
     try:
@@ -491,8 +473,8 @@ def _root(text: str, path: str | os.PathLike[str]) -> ElementTree.Element:
             for kind, element in events:
                 root = element if root is None else root
                 depth += 1 if kind == "start" else -1
-                if depth > DEEPEST:
-                    raise RaymarchError(f"{path}: is nested over {DEEPEST} levels deep; {EXPORT}")
+                if depth > MAX_DEPTH:
+                    raise RaymarchError(f"{path}: is nested over {MAX_DEPTH} levels deep; {EXPORT}")
         parser.close()
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         if isinstance(error, RaymarchError):

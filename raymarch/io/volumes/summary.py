@@ -90,9 +90,6 @@ class VolumeSummary:
         return {**plain, "shape": list(self.shape)}
 
 
-# Summary of a scalar volume's file: what its header says, without the values.
-
-
 @dataclass(frozen=True, eq=False)
 class ScalarSummary:
     """Summary of a scalar volume's file, without its values; `describe` gives it in place of a `VolumeSummary`.

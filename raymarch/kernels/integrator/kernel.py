@@ -27,7 +27,7 @@ class Variant:
 
 
 class MarchCall(NamedTuple):
-    """The last arguments of every march kernel: `march(grid.fields, rays.fields, *call)`; `march_depth` takes four.
+    """The last arguments of every march kernel: `march(grid.fields, rays.fields, *call)`; those of depth take four.
 
     Attributes:
         variant: what the kernel is compiled for.

@@ -1,4 +1,4 @@
-"""Options of camera paths, and the cameras that they say: of an image set, on an orbit, a spiral or a path of keys."""
+"""Options of where to look from, and the cameras that they say: of a set, on an orbit, a spiral, a path of keys."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, output
+from raymarch.cli import output
 from raymarch.cli.option_kinds import DEGREES, Direction, Numbers, Real, Size, Whole, packed
+from raymarch.cli.set_options import as_refined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from raymarch.volumes.volume import Volume
 
 SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
-LARGEST = 16384
+MAX_SIDE = 16384  # pixels
 FRAMES = 120  # of a path
 CIRCLES = (
     "circle",
@@ -34,10 +35,10 @@ CIRCLES = (
     "rotation",
     "loop",
 )  # what --orbit is called
-DENSE = 0.25  # share of the light that is lost
+MIN_DENSE = 0.25  # share of the light that is lost where a volume counts as dense
 FOV = 40.0  # degrees, of --position
 ELEVATION_OF_VALUES = 10.0  # degrees: a scan is seen nearly level, as `rendering.default_look` has it
-KEYS = 16  # cameras of a set that a path goes through, at most
+MAX_KEYS = 16  # cameras of a set that a path goes through
 
 views = click.option("--views", "data", help="Image set whose cameras to render from.")
 split = click.option("--split", help="Which of its views; test if not given, train for --path cameras.")
@@ -83,7 +84,7 @@ fov = click.option("--fov", type=Real(1e-3, 179.99), help=f"Horizontal field of 
 
 
 @dataclass(frozen=True)
-class Where:
+class Viewpoints:
     """Where to look from, as the options say."""
 
     data: str | None
@@ -131,8 +132,8 @@ class Where:
             if given is not None and not there:
                 raise click.UsageError(f"{name} is for {its}; {cure}")
         for side in self._sides or ():
-            if not 1 <= side <= LARGEST:
-                raise click.UsageError(f"--size: {side} pixels, want 1 to {LARGEST} a side")
+            if not 1 <= side <= MAX_SIDE:
+                raise click.UsageError(f"--size: {side} pixels, want 1 to {MAX_SIDE} a side")
 
     @property
     def _sides(self) -> tuple[int, int] | None:
@@ -153,7 +154,7 @@ class Where:
         if self.position is not None:
             return [("0000", self._at(run, volume, look, points))]
         if self.data is not None and self.path is None:
-            return of_set(volume, self.data, self.split or "test", reading)
+            return cameras_of_views(volume, self.data, self.split or "test", reading)
         cameras = self._around(run, volume, look, points) if self.data is None else self._through(volume, reading)
         if self._sides is not None:
             cameras = [framed(camera, *self._sides) for camera in cameras]
@@ -198,8 +199,8 @@ class Where:
         from raymarch.geometry.camera_path import tour
         from raymarch.geometry.clear_path import clear_path
 
-        keys = [camera for _, camera in of_set(volume, str(self.data), self.split or "train", reading)]
-        order = tour(keys, KEYS)
+        keys = [camera for _, camera in cameras_of_views(volume, str(self.data), self.split or "train", reading)]
+        order = tour(keys, MAX_KEYS)
         if len(order) < len(keys):
             output.note(f"through {len(order)} of {len(keys)} cameras")
         path = clear_path(keys, order, self.frames or FRAMES, matter_of(volume, keys))
@@ -217,7 +218,7 @@ class Where:
 
 def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray], np.ndarray]:
     """Whether a fitted volume is dense at points of the world: as much light is lost over a twentieth of the way to
-    what the cameras look at as `DENSE` says. Of values without colours, and of NDC, nothing is known to be."""
+    what the cameras look at as `MIN_DENSE` says. Of values without colours, and of NDC, nothing is known to be."""
     import numpy as np
 
     from raymarch.geometry.alignment import meeting_of_axes
@@ -244,21 +245,21 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
                 i, j, k = index[inside].astype(int).T
                 sigma[inside] = box.activation.sigma(box.at([i, j, k])[0])
             known |= inside
-        dense: np.ndarray = 1 - np.exp(-sigma * length) > DENSE
+        dense: np.ndarray = 1 - np.exp(-sigma * length) > MIN_DENSE
         return np.asarray(dense.reshape(len(points), -1).any(1))
 
     return is_dense
 
 
-def where(command: Any) -> Any:
-    """Options of where to look from, given to a command as `where`, a record of them."""
-    command = packed(Where, "where")(command)
+def viewpoints(command: Any) -> Any:
+    """Options of where to look from, given to a command as `viewpoints`, a record of them."""
+    command = packed(Viewpoints, "viewpoints")(command)
     for option in (fov, target, position, up, orthographic, size, frames, path, elevation, orbit, split, views):
         command = option(command)
     return command
 
 
-def of_set(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[tuple[str, Camera]]:
+def cameras_of_views(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[tuple[str, Camera]]:
     """Cameras of an image set, with the names of its views."""
     from raymarch.io.image_sets.load import cameras_of_set, load_views
 
@@ -266,5 +267,5 @@ def of_set(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[t
         return cameras_of_set(
             data, split, **{key: value for key, value in how.items() if key not in ("background", "masks")}
         )
-    views = options.as_refined(volume, load_views(data, split, for_fit=False, **how))
+    views = as_refined(volume, load_views(data, split, for_fit=False, **how))
     return list(zip(views.names, views.cameras, strict=True))
