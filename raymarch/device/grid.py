@@ -55,6 +55,11 @@ class Grid(Owner[Fields]):
         (16, 16, 16)
     """
 
+    cells: tuple[int, ...]
+    shape: tuple[int, int, int]
+    mark: int
+    activation = Activation()
+
     name = "this grid"
 
     def __init__(

@@ -13,7 +13,8 @@ torch = require_extra("torch", "torch")
 
 import raymarch as rm  # noqa: E402
 
-pytestmark = pytest.mark.extra
+# Forward mode has torch compile functions of its own, which warns.
+pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")]
 RNG = np.random.default_rng(0)
 FIT, SCAN = cases.volume("rotated", 1), cases.volume("upright", 0, "identity", seed=3)
 TABLE = rm.TransferFunction([-1.5, -0.3, 0.4, 1.2], RNG.uniform(0.1, 0.9, (4, 3)), [0.1, 0.6, 0.3, 0.8], 0.4)
