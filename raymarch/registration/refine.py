@@ -47,8 +47,6 @@ from raymarch.system.interrupt import asked_to_stop
 from raymarch.views.contents import is_bounded, require_pixels
 from raymarch.views.views import VIEWS, Views, views_card
 
-# Moves of camera refinement: the box they are found in, their rays and directions, and the memory that they take.
-
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 OF_A_PIXEL, OF_ONE_MADE = 16, 48  # bytes of a smaller image, and of each pixel of the image that is being made smaller
 OF_A_RAY, OF_A_DIRECTION = 200, 340  # bytes of the arrays that a move is solved by, at their peak (NumPy's own count)
@@ -74,7 +72,7 @@ def box_of_refinement(views: Views, settings: FitSettings, box: Numbers | None =
 
 
 def rays_a_view(views: int) -> int:
-    """Rays of a view, of so many, that cameras are moved by at once.
+    """Number of rays of each of so many views in one move of all cameras.
 
     Example:
         >>> rays_a_view(100)
@@ -84,7 +82,7 @@ def rays_a_view(views: int) -> int:
 
 
 def directions_of(shared: Sequence[str], lens: Lens) -> list[Parameters]:
-    """Directions that cameras move along: of the pose, and of what they share.
+    """Parameters of a move: those of the pose, and those that all cameras share.
 
     Example:
         >>> len(directions_of(["focal"], Lens()))
@@ -234,7 +232,7 @@ def require_refinable(views: Views, parameters: Sequence[str], settings: FitSett
 
 
 class _Movement(Closing):
-    """The cameras as they stand, and what moves them; owns device memory until closed."""
+    """The current cameras and the solver that moves them; owns device memory until it is closed."""
 
     def __init__(self, fitter: Fitter, parameters: Sequence[str]):
         self.fitter, self.parameters = fitter, parameters
@@ -257,7 +255,7 @@ class _Movement(Closing):
         self._owners.close()
 
     def _drawn(self) -> tuple[int, np.ndarray, np.ndarray]:
-        """How much smaller, (view, ray) random pixels, and the colours (view, ray, 4) they should have, T last."""
+        """Downsampling factor, random pixels (view, ray), and their target colours (view, ray, 4), T last."""
         factor = self.pyramid.factor_for(round(self.fitter.grid.max_index.max()) + 1)
         images = self.pyramid.images(factor)
         rng = np.random.default_rng((self.fitter.settings.seed, self.fitter.steps_done))
@@ -269,7 +267,7 @@ class _Movement(Closing):
         return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
 
     def move(self) -> None:
-        """One Gauss-Newton step of all cameras at once, and the exposures that suit the volume best."""
+        """One Gauss-Newton step of all cameras at once, and a least-squares fit of the exposures."""
         factor, pixels, target = self._drawn()
         rays, moves = self._rays(factor, pixels)
         fitter, count = self.fitter, len(rays)
@@ -295,7 +293,7 @@ class _Movement(Closing):
         fitter.store.set_cameras(self.cameras)
 
     def _rays(self, factor: int, pixels: np.ndarray) -> tuple[Rays, list]:
-        """The rays of all drawn pixels, view after view, and by each direction the tangents of their geometry."""
+        """The rays of all drawn pixels, view after view, and the tangents of their geometry along each direction."""
         grid, parts = self.fitter.grid, []
         for camera, some in zip(self.cameras, pixels, strict=True):
             camera = smaller(camera, factor)

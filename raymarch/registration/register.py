@@ -30,8 +30,6 @@ from raymarch.views.resize import shrink
 from raymarch.views.views import require_colour
 from raymarch.volumes.volume import VOLUME, AnyVolume
 
-# Blur level of a camera registration: rendering less image, both blurred alike, and its Jacobian.
-
 State = tuple[Camera, np.ndarray]  # and exposure
 COARSE = 128  # pixels a side at which blurred images are compared
 FINE = 1 << 16  # pixels at most of the last, sharp comparison
@@ -41,7 +39,7 @@ FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays
 
 
 class BlurLevel:
-    """The residual at one blur: rendering less target, both blurred alike, and both 0 where the mask is False.
+    """Residual at one blur: rendering minus target, both blurred alike, and both 0 where the mask is False.
 
     Args:
         target: (height, width, 3 or 4), in 0..1.
@@ -93,7 +91,7 @@ class BlurLevel:
         return np.einsum("iv,vuc,ju->ijc", self.rows, grid, self.columns, optimize=True)
 
     def set_camera(self, seen: Linearised, state: State) -> bool:
-        """Turn `seen` to a state; False where nothing of the volume is in sight, or it is a dot."""
+        """Set the camera of a state. Returns False if the volume is out of sight, or as small as a dot."""
         camera, exposure = state
         away = float(np.linalg.norm(camera.position - self.corners.mean(0)))
         if away > FARTHEST * self.reach or out_of_sight(camera, self.corners):
@@ -149,7 +147,7 @@ def _gaussian(count: int, of: int, width: float) -> np.ndarray:
 
 
 def _share(mask: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Share (height, width, 1) of each pixel of a smaller image that a mask leaves."""
+    """Fraction (height, width, 1) of each pixel of a smaller image that a mask keeps."""
     return shrink(np.where(mask, np.uint8(255), np.uint8(0))[..., None], width, height) / 255
 
 
@@ -262,7 +260,7 @@ def register(
 def _search(
     seen: Linearised, levels: list[BlurLevel], state: State, steps: int, show: Callable[[float], None] | None
 ) -> Registration:
-    """From blur to blur, each from where the one before ended."""
+    """Search from blur to blur. Each search starts where the one before ended."""
     taken = 0
     for i, level in enumerate(levels):
         if not level.set_camera(seen, state):
