@@ -49,8 +49,8 @@ MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
 def render(
     run: str, where: paths.Where, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str,
     fps: float, quality: float, extras: bool, shown: modes.Shown, window: list[float] | None, others: tuple[str, ...],
-    tables: tuple[str, ...], format: str | None, overwrite: bool, downscale: float | None, holdout: int | None, background: str | None,
-    follow_links: bool, device: Device,
+    tables: tuple[str, ...], format: str | None, overwrite: bool, downscale: float | None, holdout: int | None,
+    background: str | None, follow_links: bool, device: Device,
 ) -> int:  # fmt: skip
     """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
 

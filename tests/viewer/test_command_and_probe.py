@@ -108,7 +108,9 @@ def test_the_command_of_a_view_makes_its_picture(makers, name, tmp_path, monkeyp
     assert unmarked(Path("picture/0000.png").read_bytes()) == picture
 
 
-@pytest.mark.parametrize(("fitted", "asked", "said"), [(None, 2, "2"), (2, None, None), (2, 1, "1"), (None, None, None)])
+@pytest.mark.parametrize(
+    ("fitted", "asked", "said"), [(None, 2, "2"), (2, None, None), (2, 1, "1"), (None, None, None)]
+)
 def test_the_command_says_rays_a_pixel_where_the_volume_does_not(fitted, asked, said):
     volume = rm.Volume.from_function(lambda p: 3.0 * (np.linalg.norm(p, axis=-1) < RADIUS), shape=(6, 6, 6))
     volume = replace(volume, provenance={} if fitted is None else {"supersample": fitted})
