@@ -112,7 +112,6 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--resolution": ("--size WIDTH,HEIGHT",), "--res": ("--size WIDTH,HEIGHT", "--resolution"),
     "--image-size": ("--size WIDTH,HEIGHT",), "-s": ("--size WIDTH,HEIGHT",), "-w": ("--size WIDTH,HEIGHT",),
     "--white-background": ("--background white",), "--white-bkgd": ("--background white",),
-    "--max-steps": ("--steps",), "--num-steps": ("--steps",),
     "--camera-path": ("--path",), "--trajectory": ("--path",), "--traj": ("--path",), "--n-frames": ("--frames",),
     "--num-frames": ("--frames",), "--views": ("--views", "--split"), "--duration": ("--frames", "--seconds"),
     "--framerate": ("--fps",), "--frame-rate": ("--fps",), "--rate": ("--fps",), "-n": ("--steps", "--frames"),

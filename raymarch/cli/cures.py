@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from raymarch.cli.mistakes import TYPED
-from raymarch.io.files.strict import why_missing
 
 PLACES = {"channel": "--channel", "time": "--time-point", "level": "--level"}  # `options.places`
 PYTHON = re.compile(r"\brm\.[A-Za-z]|(?<![-\w<])[a-z][a-z_]*=(?=[\w'\"(\[{]|[,; )]|$)|\bin Python\b")
@@ -129,6 +128,8 @@ def _of_place(message: str, place: str, context: click.Context | None) -> str:
     """Message about a file or a folder, with what its name may mean, or what it is where another was wanted."""
     if not place:
         return message
+    from raymarch.io.files.strict import why_missing
+
     if "no such " in message and (why := why_missing(place)):
         if why.startswith("did you mean"):
             return message.removesuffix("; check the path").removesuffix(f"; {why}") + f"; {why}"
