@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from raymarch import cli
+from raymarch.arguments.guess import known_as
 from raymarch.cli import mistakes
 from raymarch.cli.option_kinds import (
     DEGREES,
@@ -241,3 +242,15 @@ def test_the_lists_name_verbs_and_options_that_there_are():
     for name, others in mistakes.OPTIONS.items():
         for one in others:
             assert one.split()[0] in options, (name, one)
+
+
+def test_no_option_is_listed_twice_as_an_argument_and_as_an_option_of_others():
+    """One list has a name: where that of arguments gives the same in every verb, the other has none of it."""
+    for name, others in mistakes.OPTIONS.items():
+        same = []
+        for verb in cli.cli.commands.values():
+            own = [one for option in verb.params for one in option.opts if one.startswith("--")]
+            mine = [one for one in others if one.split()[0].partition("=")[0] in own and name not in own]
+            found = [f"--{one}" for one in known_as(name, [one.removeprefix("--") for one in own])]
+            same += [found[:1] == mine[:1]] if mine or found else []
+        assert not (same and all(same)), name

@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 from xml.etree import ElementTree
@@ -25,6 +26,7 @@ MAX_JSON_BYTES = 32 << 20
 MAX_GROUPS = 320_000  # mappings and lists of JSON; 20,000 frames with a matrix and its four rows each, twice
 MAX_VALUES = 1_280_000  # of JSON
 BLOCK = 1 << 20  # bytes that are looked at together before any is kept
+ALIKE = 0.7  # share of two names that is the same, from which on one may be meant by the other
 STRING_OR_COMMENT = re.compile(r'"|//|/\*')
 NOT_A_BREAK = re.compile(r"[^\r\n]")
 MAX_TEXT = 32 << 20  # bytes of a table, or of XML
@@ -73,6 +75,32 @@ def require_file_budget(wanted: int, what: str) -> None:
         )
 
 
+def why_missing(place: str) -> str:
+    """What is wrong with the name of a file that is not there: an address, a pattern, a slip; else nothing.
+
+    Example:
+        >>> why_missing("https://example.org/head.nii.gz")
+        'is an address, want a file or folder of this machine; download it first'
+    """
+    if re.match(r"[a-z][a-z0-9+.-]+:/", place) and not re.match(r"[a-zA-Z]:", place[:2]):
+        return "is an address, want a file or folder of this machine; download it first"
+    if place == "-":
+        return "is stdin for other programs, want the name of a file; write it to one first"
+    path = Path(place)
+    if re.search(r"[*?]|\[.+\]", path.name) and path.parent.is_dir():
+        found = sorted(one.name for one in path.parent.glob(path.name))
+        told = f"one of {len(found)}, such as {path.parent / found[0]}" if found else "there is none of that kind"
+        return f"is a pattern, want the name of a file; {told}"
+    if path.parent.is_dir():
+        there = [one.name for one in path.parent.iterdir() if not one.name.startswith(".")]
+        alike = get_close_matches(path.name, there, n=1, cutoff=ALIKE) or [
+            one for one in there if Path(one).stem == path.name or one.lower() == path.name.lower()
+        ]
+        if alike:
+            return f"did you mean {path.parent / alike[0]}?"
+    return ""
+
+
 def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check the path") -> Path:
     """Path of an existing file that may be read and is not empty; else RaymarchError that tells what is there.
 
@@ -91,7 +119,7 @@ def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check t
         if path.is_dir():
             raise RaymarchError(f"{path}: is a folder, want {wanted}; name the file in it")
         if not path.exists():
-            raise RaymarchError(f"{path}: no such file, want {wanted}; check the path")
+            raise RaymarchError(f"{path}: no such file, want {wanted}; {why_missing(str(path)) or 'check the path'}")
         if not path.is_file():
             raise RaymarchError(f"{path}: is a device or pipe, want {wanted}; copy it to a file first")
         if path.stat().st_size == 0:
