@@ -1,7 +1,7 @@
 """Which tests share a worker: kernels are compiled once a process, so files that want the same ones go together.
 
-For `pytest -n 2 --dist loadgroup`. A group is taken by a worker as a whole, in the order of this list, the longest
-first; files that are in no group here are one each, and come behind.
+For `pytest -n 2 --dist loadgroup`. A group is taken by a worker as a whole, in the order of this list: first what is
+quick and breaks often, then the longest; files that are in no group here are one each, and come behind.
 """
 
 from __future__ import annotations
@@ -11,10 +11,20 @@ from pathlib import Path
 import pytest
 
 GROUPS = {
+    "quick": (  # compiles nothing: rooms, names, arguments, links and planted faults break by an edit anywhere
+        "house/test_suite",
+        "house/test_lists",
+        "house/test_floors",
+        "house/test_arguments",
+        "house/test_mutants",
+        "documents/test_manual",
+        "geometry",
+        "solvers",
+    ),
     "march": (
         "kernels/test_brick_pool",  # grids that grow free trees, after which Taichi traces all anew: first
-        "autodiff/test_tape",  # and test_tape_scene: a Tape compiles a kernel for each tree, while there are few
-        "autodiff/test_splatting",
+        "tape/test_tape",  # and test_tape_scene: a Tape compiles a kernel for each tree, while there are few
+        "tape/test_splatting",
         "kernels",
         "gradients/test_torch_gradients",
         "registration",
@@ -36,7 +46,7 @@ GROUPS = {
     ),
     "notebooks": ("documents/test_notebook",),
     "blocks": ("documents/test_gradients_doc", "documents/test_modes_doc", "documents/test_transfer_doc"),
-    "autodiff": ("autodiff", "documents/test_autodiff_doc"),
+    "autodiff": ("tape", "torch_bridge", "documents/test_autodiff_doc"),
     "sphere": ("documents/test_sphere",),
     "device": ("device", "house/test_values"),  # free trees, after which Taichi traces all anew: last
 }

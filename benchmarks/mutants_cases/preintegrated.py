@@ -4,9 +4,8 @@ from mutants_cases.fault import Fault
 
 LAWS = "tests/kernels/test_preintegrated.py::"
 TWIN = LAWS + "test_the_picture_is_that_of_gauss_legendre_points_between_the_knots"
-GRADIENT = (
-    "tests/kernels/test_mode_contract.py::test_every_gradient_passes_the_dot_test_and_the_difference[pre-integrated]"
-)
+CONTRACT = "tests/kernels/test_mode_contract.py::"
+GRADIENT = CONTRACT + "test_every_gradient_passes_the_dot_test_and_the_difference[pre-integrated]"
 
 FAULTS = [
     Fault(

@@ -1,4 +1,4 @@
-"""Shading settings: the lamp that lights a surface, and how the surface takes it."""
+"""Shading of a surface: the lamp that lights it and how it takes the light, or a picture of a lit ball in its place."""
 
 from __future__ import annotations
 
@@ -77,12 +77,10 @@ class Shading:
 SHADING = instance_of(Shading, "rm.Shading(...)", "with rm.Shading() for its defaults")
 
 
-# Matcap shading: a surface's colour read off a picture of a lit ball, by the normal as the camera sees it.
+NO_GRADIENT = "shading has a matcap, which is of a camera's picture alone and has no gradient; leave matcap out"
 
-WHY = "shading has a matcap, which is of a camera's picture alone and has no gradient; leave matcap out"
-
-# What stands for the mode wherever a matcap cannot be seen.
-UNSEEN = replace(ISOSURFACE, no_image=WHY, no_gradient=WHY)
+# A matcap is seen by a camera only. This stands for its mode wherever there is none.
+UNSEEN = replace(ISOSURFACE, no_image=NO_GRADIENT, no_gradient=NO_GRADIENT)
 
 
 def matcap_colours(normals: np.ndarray, camera: Camera, matcap: np.ndarray) -> np.ndarray:

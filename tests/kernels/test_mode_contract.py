@@ -93,8 +93,8 @@ def test_every_gradient_passes_the_dot_test_and_the_difference(name):
 def test_one_pass_by_volume_and_rays_gives_what_two_give(name):
     d_image = np.random.default_rng(2).normal(size=(30, 4))
     with linearised(name) as seen:
-        passes, motion, found = passes_of(seen.march.rule), seen._passes.ray_tangents(1), []
-        fields, call = (seen.grid.fields, seen.buffer.fields), seen._call(seen.viewpoint)
+        passes, motion, found = passes_of(seen.march.rule), seen.medium.ray_tangents(seen.buffer, 1), []
+        fields, call = (seen.grid.fields, seen.buffer.fields), seen.medium.call_of(seen.viewpoint)
         passes.march(*fields, *call)
         seen.buffer.set_image_gradient(d_image)
         for both in (False, True):

@@ -315,7 +315,7 @@ def test_a_balls_isosurface_is_hit_at_its_radius_and_its_normals_point_outward()
         seen = renderer.render(CAMERA, "black", normals=True)
         inside = renderer.trace(Rays([[0, 0, 0]], [[0.3, 0.2, 0.9]]), depth=True)[1]
         matcap = np.random.default_rng(0).uniform(size=(3, 5, 3))
-        renderer.settings = replace(renderer.settings, shading=Shading(matcap=matcap))
+        renderer.medium.marches = [replace(renderer.march, shading=Shading(matcap=matcap))]
         painted = renderer.render(CAMERA, "black", normals=True)
         with pytest.raises(RaymarchError, match="shading has a matcap, which is of a camera's picture alone"):
             renderer.trace(Rays([[0, 0, 0]], [[0.3, 0.2, 0.9]]))
