@@ -43,8 +43,7 @@ class RayFields:
     along them before its other passes. `table` is read by modes that classify only.
     `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
     `kept_density` and `kept_colour` are what a march keeps for its adjoint (`kernels.integrator.sample`), as (raw
-    density, number of the sample) and (red, green, blue, number of the sample). `draw` numbers the draws of its
-    roulette.
+    density, number of the sample) and (red, green, blue, number of the sample). `draw` numbers its roulette's draws.
     `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
     adjoint of depth.
     """
