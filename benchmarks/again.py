@@ -66,7 +66,7 @@ def beside_an_open_renderer(volumes: list[rm.Volume], camera: rm.Camera) -> None
                 lambda v=volume: rm.render(v, camera),
                 lambda v=volume, r=renderer: (
                     r.grid.upload(v),
-                    skip_invisible(r.grid, v, r.settings),
+                    skip_invisible(r.grid, v, r.march),
                     r.render(camera, depth=False),
                 ),
             ]

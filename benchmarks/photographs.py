@@ -21,6 +21,7 @@ from plainly import plainly
 
 import raymarch as rm
 from raymarch.fitting.plan.bounds import box_of_scene
+from raymarch.fitting.plan.survey import Survey
 
 BARE = {"boxes": 1, "near": 0.0, "exposure": False}
 
@@ -35,7 +36,7 @@ def fits(train: rm.Views, test: rm.Views, preset: str, seconds: float, only: lis
     plain = without_lens(train), without_lens(test)
     runs = {
         "whole": ((train, test), {}, None),
-        "bare": (plain, BARE, box_of_scene(train)),
+        "bare": (plain, BARE, box_of_scene(Survey(train))),
         "own box": (plain, BARE, train.box),
     }
     rows = []

@@ -20,6 +20,7 @@ from register import apart, disturbed
 import raymarch as rm
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.plan.bounds import find_box
+from raymarch.fitting.plan.survey import Survey
 from raymarch.geometry.alignment import carried, similarity
 
 SCENE = Path(__file__).resolve().parent.parent / "scenes" / "tower"
@@ -44,7 +45,7 @@ def main() -> None:
     asked = parser.parse_args()
     train, test = rm.load_views(SCENE, split="train"), rm.load_views(SCENE, split="test")
     with ImageStore(train) as store:
-        box = np.array(find_box(train, store))
+        box = np.array(find_box(Survey(train), store))
     rng, centre = np.random.default_rng(asked.seed), np.zeros(3)
     wrong = replace(train, cameras=[disturbed(c, centre, asked.degrees, asked.share, rng) for c in train.cameras])
     began = time.perf_counter()

@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
     from raymarch.gradients.linearised import Linearised as Linearised
-    from raymarch.gradients.linearised import LinearisedTogether as LinearisedTogether
     from raymarch.gradients.linearised import jacobian as jacobian
     from raymarch.gradients.parameters import Parameters as Parameters
     from raymarch.io.image_sets.load import load_views as load_views
@@ -99,9 +98,7 @@ if TYPE_CHECKING:
     from raymarch.rendering.projector import Projector as Projector
     from raymarch.rendering.renderer import Renderer as Renderer
     from raymarch.rendering.renderer import Rendering as Rendering
-    from raymarch.rendering.renderer import TogetherRenderer as TogetherRenderer
     from raymarch.rendering.renderer import render as render
-    from raymarch.rendering.renderer import render_together as render_together
     from raymarch.rendering.shading import Shading as Shading
     from raymarch.runtime import start as start
     from raymarch.sfm.find import FoundCameras as FoundCameras
@@ -120,7 +117,6 @@ if TYPE_CHECKING:
     from raymarch.torch.neural_volumes import TorchMarch as TorchMarch
     from raymarch.torch.render import TorchRender as TorchRender
     from raymarch.torch.render import TorchRendering as TorchRendering
-    from raymarch.torch.render import TorchTogether as TorchTogether
     from raymarch.torch.tensors import TorchVolume as TorchVolume
     from raymarch.viewer.view import view as view
     from raymarch.views.views import Views as Views
@@ -161,7 +157,7 @@ _HOME = {
     "geometry.orbit": ["orbit", "orbit_of_volume", "spiral_of_volume"],
     "geometry.rays": ["Rays"],
     "gradients.check_process": ["GradientReport", "check_gradients"],
-    "gradients.linearised": ["jacobian", "Linearised", "LinearisedTogether"],
+    "gradients.linearised": ["jacobian", "Linearised"],
     "gradients.parameters": ["Parameters"],
     "io.image_sets.load": ["load_views"],
     "io.image_sets.reader": ["Reader"],
@@ -179,7 +175,7 @@ _HOME = {
     "registration.register": ["Registration", "register"],
     "rendering.march_settings": ["March"],
     "rendering.projector": ["Projector"],
-    "rendering.renderer": ["Renderer", "Rendering", "render", "TogetherRenderer", "render_together"],
+    "rendering.renderer": ["Renderer", "Rendering", "render"],
     "rendering.shading": ["Shading"],
     "runtime": ["start"],
     "sfm.find": ["FoundCameras", "find_cameras", "SfmSettings"],
@@ -189,7 +185,7 @@ _HOME = {
     "tape.splatting": ["Splat", "splat"],
     "torch.cameras": ["TorchCameras"],
     "torch.neural_volumes": ["TorchMarch"],
-    "torch.render": ["TorchRender", "TorchRendering", "TorchTogether"],
+    "torch.render": ["TorchRender", "TorchRendering"],
     "torch.tensors": ["TorchVolume"],
     "viewer.view": ["view"],
     "views.views": ["Views"],

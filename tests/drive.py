@@ -21,7 +21,6 @@ from raymarch.geometry.orbit import orbit
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field import occupancy
 from raymarch.kernels.field.touched import ALL
-from raymarch.kernels.integrator.depth import march_depth
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.kernels.integrator.passes import passes_of
@@ -100,7 +99,7 @@ def depth(volume, rays, step, min_transmittance=0.0):
     grid, buffer = grid_of(volume.degree), ray_buffer()
     grid.upload(volume)
     buffer.upload(rays)
-    march_depth(grid.fields, buffer.fields, grid.variant, len(rays), step, min_transmittance)
+    passes_of(grid.variant.mode).depth(grid.fields, buffer.fields, grid.variant, len(rays), step, min_transmittance)
     return buffer.depth(len(rays))
 
 

@@ -23,8 +23,8 @@ GROUPS = {
     ),
     "march": (
         "kernels/test_brick_pool",  # grids that grow free trees, after which Taichi traces all anew: first
-        "autodiff/test_tape",  # and test_tape_scene: a Tape compiles a kernel for each tree, while there are few
-        "autodiff/test_splatting",
+        "tape/test_tape",  # and test_tape_scene: a Tape compiles a kernel for each tree, while there are few
+        "tape/test_splatting",
         "kernels",
         "gradients/test_torch_gradients",
         "registration",
@@ -46,7 +46,7 @@ GROUPS = {
     ),
     "notebooks": ("documents/test_notebook",),
     "blocks": ("documents/test_gradients_doc", "documents/test_modes_doc", "documents/test_transfer_doc"),
-    "autodiff": ("autodiff", "documents/test_autodiff_doc"),
+    "autodiff": ("tape", "torch_bridge", "documents/test_autodiff_doc"),
     "sphere": ("documents/test_sphere",),
     "device": ("device", "house/test_values"),  # free trees, after which Taichi traces all anew: last
 }

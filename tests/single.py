@@ -12,6 +12,7 @@ from raymarch import runtime
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.fit import fit
 from raymarch.fitting.plan.bounds import find_box
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import preset
 from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
@@ -214,7 +215,7 @@ def box(cameras, images):
     """`find_box` of RGBA images."""
     views = Views(cameras, images)
     with ImageStore(views) as store:
-        return find_box(views, store)
+        return find_box(Survey(views), store)
 
 
 def splat_and_gather(points, values, volume):

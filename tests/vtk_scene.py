@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -50,18 +50,11 @@ CAMERAS = {
 }
 
 
-def block_of_document() -> str:
-    """What docs/transfer.md gives to who wants the same picture by VTK."""
-    text = (TESTS.parent / "docs" / "transfer.md").read_text()
-    return next(block for block in re.findall(r"(?ms)^```python\n(.*?)^```$", text) if "import vtk" in block)
-
-
 def write_pictures(folder: Path) -> None:
-    """Run the document's block and have its function picture the scene."""
+    """Run the example and have its function picture the scene."""
     from PIL import Image
 
-    names: dict = {"__name__": "block"}
-    exec(compile(block_of_document(), "docs/transfer.md", "exec"), names)
+    names = runpy.run_path(str(TESTS.parent / "examples" / "same_picture_by_vtk.py"))
     for name, camera in CAMERAS.items():
         image = names["picture_of_vtk"](VOLUME, TABLE, camera, BACKGROUND)
         Image.fromarray(np.round(255 * image).astype(np.uint8)).save(folder / f"vtk_{name}.png")

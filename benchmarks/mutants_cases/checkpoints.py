@@ -102,9 +102,9 @@ FAULTS = [
     ),
     Fault(
         "moments are as old as they were though their memory was taken anew",
-        "next_level",
-        "return grid.moments_begun > begun",
-        "return grid.moments_begun > begun + 1",
+        "Pruning.next_level",
+        "return self.grid.moments_begun > begun",
+        "return self.grid.moments_begun > begun + 1",
         (
             "tests/kernels/test_brick_pool.py::"
             "test_moments_begin_anew_where_a_grid_was_refused_the_memory_that_was_found_for_it",

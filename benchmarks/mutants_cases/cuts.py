@@ -50,9 +50,9 @@ FAULTS = [
     ),
     Fault(
         "the gradient of a cut forgets how far along the ray it is",
-        "geometry_adjoint",
-        "d_place_way -= near * by_near + far * by_far",
-        "d_place_way -= by_near + by_far",
+        "meet_adjoint",
+        "d_way -= t * slope",
+        "d_way -= slope",
         (NESTED,),
     ),
     Fault(

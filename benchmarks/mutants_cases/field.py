@@ -185,14 +185,14 @@ FAULTS = [
         "slope_of",
         "slope[a] *= 1.0 if ti.static(upper) else -1.0",
         "slope[a] *= -1.0 if ti.static(upper) else 1.0",
-        ("tests/autodiff/test_splatting.py::test_adjoint_is_the_derivative[(7, 5) x 1-positions]",),
+        ("tests/tape/test_splatting.py::test_adjoint_is_the_derivative[(7, 5) x 1-positions]",),
     ),
     Fault(
         "a point reaches its own row only",
         "meets",
         "% BANDS < 2",
         "% BANDS < 1",
-        ("tests/autodiff/test_splatting.py::test_one_point_in_the_middle_of_eight_samples",),
+        ("tests/tape/test_splatting.py::test_one_point_in_the_middle_of_eight_samples",),
     ),
     Fault(
         "gradients of missing bricks stay for the next step",

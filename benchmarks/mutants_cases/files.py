@@ -11,7 +11,7 @@ FAULTS = [
     Fault(
         "an array of words is as wide as a hostile one",
         "values_of_words",
-        "longest > LONGEST_WORD",
+        "longest > MAX_WORD",
         "longest < 0",
         ("tests/io/test_scalar_formats.py::test_a_hostile_file_is_refused_in_one_line",),
     ),

@@ -6,7 +6,7 @@ from mutants_cases.field import GRADIENT
 LOSSES = "tests/kernels/test_losses.py::"
 ADAM = "tests/kernels/test_optimiser.py::"
 TOUCHED = "tests/kernels/test_touched.py::"
-TAPE = "tests/autodiff/test_tape.py::"
+TAPE = "tests/tape/test_tape.py::"
 PHOTOMETRY = "tests/fitting/test_photometry.py::"
 HULL = "tests/fitting/test_bounds.py::"
 

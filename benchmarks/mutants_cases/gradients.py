@@ -11,7 +11,7 @@ SUPERSAMPLING = "tests/rendering/test_supersampling.py::"
 FAULTS = [
     Fault(
         "differences see what the image leaps over",
-        "TangentPasses.shifted_grid",
+        "LinearVolume._shifted_grid",
         "self._shifted.occupy(self.grid.occupied_cells())",
         "pass",
         ("tests/gradients/test_tangent_passes.py::test_an_image_shifted_by_nothing_is_the_image",),
@@ -138,8 +138,8 @@ FAULTS = [
     Fault(
         "depth is that of a pixel's first ray",
         "march_batch",
-        "_march_rays(grid, buffer, run, background, replace(s, supersample=1))",
-        "_march_rays(grid, buffer, run, background, s)",
+        "_march_rays(medium, buffer, run, background, 1)",
+        "_march_rays(medium, buffer, run, background, side)",
         (SUPERSAMPLING + "test_a_pixel_is_the_mean_of_a_finer_picture",),
     ),
     Fault(
@@ -172,9 +172,9 @@ FAULTS = [
     ),
     Fault(
         "a mode of one's own may be wrong by all of its slope",
-        "march_settings:GOOD",
-        "GOOD = 1e-2",
-        "GOOD = 1e0",
+        "own_functions:TOLERANCE",
+        "TOLERANCE = 1e-2",
+        "TOLERANCE = 1e0",
         ("tests/kernels/test_own_modes.py::test_a_wrong_part_is_named_in_one_line",),
     ),
     Fault(

@@ -271,9 +271,9 @@ FAULTS = [
     ),
     Fault(
         "points that two images see count",
-        "LEAST_TRACK",
-        "LEAST_TRACK, MOST_ERROR = 3, 3.0",
-        "LEAST_TRACK, MOST_ERROR = 2, 3.0",
+        "MIN_TRACK",
+        "MIN_TRACK, MAX_ERROR = 3, 3.0",
+        "MIN_TRACK, MAX_ERROR = 2, 3.0",
         (COLMAP + "test_points_of_short_tracks_and_large_errors_are_left_out",),
     ),
     Fault(
@@ -286,7 +286,7 @@ FAULTS = [
     Fault(
         "a NeRF-synthetic frame's mask is not read",
         "frame_of_keys",
-        'return frame._replace(mask=frame_file(folder, root, mask, where, follow_links, key="mask_path"))',
+        'return frame._replace(mask=frame_file(folder, root, mask, where, options.follow_links, key="mask_path"))',
         "return frame",
         (SETS + "test_a_frame_s_mask_is_read",),
     ),

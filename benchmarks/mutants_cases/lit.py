@@ -5,7 +5,7 @@ from mutants_cases.fault import Fault
 LAWS = "tests/kernels/test_lit_transfer.py::"
 TWIN = LAWS + "test_the_picture_and_its_normals_are_those_of_the_formula"
 SLOPES = LAWS + "test_slopes_by_volume_and_table_are_differences_of_the_formula"
-GRADIENT = LAWS + "test_every_gradient_passes_the_dot_test_and_the_difference"
+GRADIENT = "tests/kernels/test_mode_contract.py::test_every_gradient_passes_the_dot_test_and_the_difference"
 
 FAULTS = [
     Fault(
@@ -17,58 +17,58 @@ FAULTS = [
     ),
     Fault(
         "a normal counts for nothing where the table is lit",
-        "adjoint_of_ray",
+        "lit:pull",
         "if ti.abs(d_N).max() > 0:",
         "if ti.abs(d_N).max() > 1e9:",
         (SLOPES,),
     ),
     Fault(
         "what light hides behind a sample is of unlit colours",
-        "adjoint_of_lit",
-        "d_weight = d_colour.dot(shade(rays, colour, n, -rays.direction[r]))",
-        "d_weight = d_colour.dot(colour)",
+        "lit:look",
+        "seen.y = shade(scene.rays, seen.painted, seen.n, -ray.heading)",
+        "seen.y = seen.painted",
         (SLOPES,),
     ),
     Fault(
         "normals are added up by T",
-        "normals_of_lit",
-        "total += weight * n",
-        "total += T * n",
+        "composited:value",
+        "state.sum += weight * scene",
+        "state.sum += state.T * scene",
         (TWIN,),
     ),
     Fault(
         "moved samples turn no normal",
-        "lit_tangent",
-        "dot_n = along_sphere(normal, scale, dot_N)",
-        "dot_n = along_sphere(normal, 0.0 * scale, dot_N)",
+        "lit:push",
+        "dot_n = along_sphere(seen.n, seen.scale, dot_N)",
+        "dot_n = along_sphere(seen.n, 0.0 * seen.scale, dot_N)",
         (SLOPES,),
     ),
     Fault(
         "the headlight stays as the camera turns",
-        "lit_geometry_adjoint",
-        "d_view -= d_e",
-        "d_view -= 0.0 * d_e",
+        "lit:pull",
+        "d.view -= d_e",
+        "d.view -= 0.0 * d_e",
         (GRADIENT + "[headlight]",),
     ),
     Fault(
         "a turned box turns no normal",
-        "lit_geometry_adjoint",
-        "d_frame += G.outer_product(d_N)",
-        "d_frame += 0.0 * G.outer_product(d_N)",
+        "lit:push",
+        "dot_N += scene.moved.dot_frame[e].transpose() @ seen.G",
+        "dot_N += 0.0 * seen.G",
         (GRADIENT + "[lamp]",),
     ),
     Fault(
         "a sample that moves keeps its slope",
-        "lit_geometry_adjoint",
-        "+ K.transpose() @ index_slope(grid, d_N)",
-        "+ 0.0 * index_slope(grid, d_N)",
+        "lit:pull",
+        "d.p += seen.K.transpose() @ d_G",
+        "d.p += 0.0 * d_G",
         (GRADIENT + "[lamp]",),
     ),
     Fault(
         "what is around a sample has no slope",
-        "adjoint_of_lit",
-        "d_open = ambient * weight * d_colour.dot(colour)",
-        "d_open = 0.0 * ambient",
+        "lit:pull",
+        "d_open = seen.ambient * d_y.dot(seen.painted)",
+        "d_open = 0.0 * seen.ambient",
         (GRADIENT + "[occlusion]",),
     ),
     Fault(

@@ -52,16 +52,16 @@ FAULTS = [
     ),
     Fault(
         "an origin that moves moves as far in every box, in the adjoint",
-        "geometry_adjoint",
-        "d_o += scale_of(box) * d_own",
-        "d_o += d_own",
+        "leave_segment",
+        "total.o += seg.scale * total.own",
+        "total.o += total.own",
         (SLOPES,),
     ),
     Fault(
         "an origin that moves moves as far in every box, in the tangent",
-        "geometry_tangent",
-        "scale = scale_of(box)",
-        "scale = 1.0",
+        "move_of",
+        "p = seg.scale * scene.moved.dot_origin[ray.r, e]",
+        "p = 1.0 * scene.moved.dot_origin[ray.r, e]",
         (SLOPES,),
     ),
     Fault(

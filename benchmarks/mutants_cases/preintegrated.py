@@ -4,7 +4,8 @@ from mutants_cases.fault import Fault
 
 LAWS = "tests/kernels/test_preintegrated.py::"
 TWIN = LAWS + "test_the_picture_is_that_of_gauss_legendre_points_between_the_knots"
-GRADIENT = LAWS + "test_every_gradient_passes_the_dot_test_and_the_difference"
+CONTRACT = "tests/kernels/test_mode_contract.py::"
+GRADIENT = CONTRACT + "test_every_gradient_passes_the_dot_test_and_the_difference[pre-integrated]"
 
 FAULTS = [
     Fault(
@@ -44,23 +45,23 @@ FAULTS = [
     ),
     Fault(
         "in the adjoint knots stay where they are",
-        "adjoint_of_cell",
-        "d_v -= d_u2 * move_by_value(v, c, u2) * weights(f + u2 * d)",
-        "d_v -= 0.0 * move_by_value(v, c, u2) * weights(f + u2 * d)",
+        "interval_end_adjoint",
+        "d_v -= q * weights(end.f)",
+        "d_v -= 0.0 * weights(end.f)",
         (GRADIENT,),
     ),
     Fault(
         "in the tangent the width of an interval stays as it is",
-        "tangent_of_cell",
-        "dot_tau = by_opacity * dot_shade[3] * width + sigma * part * (dot_u2[e] - dot_u[e]) * h",
-        "dot_tau = by_opacity * dot_shade[3] * width",
+        "move_of",
+        "dot_width = by.first_width * total.first[e] + by.last_width * total.last[e]",
+        "dot_width = 0.0 * total.first[e] + 0.0 * total.last[e]",
         (GRADIENT,),
     ),
     Fault(
         "a moved knot moves with its sign turned by the geometry",
-        "end_adjoint",
-        "        d_own -= q\n",
-        "        d_own += q\n",
+        "interval_end_adjoint",
+        "total.own -= q * S",
+        "total.own += q * S",
         (GRADIENT,),
     ),
     Fault(

@@ -5,7 +5,7 @@ from mutants_cases.fault import Fault
 LAWS = "tests/kernels/test_ray_modes.py::"
 IMAGE, GRADIENT = (
     LAWS + "test_image_is_the_reference",
-    LAWS + "test_every_gradient_passes_the_dot_test_and_the_difference",
+    "tests/kernels/test_mode_contract.py::test_every_gradient_passes_the_dot_test_and_the_difference",
 )
 
 FAULTS = [
@@ -62,23 +62,23 @@ FAULTS = [
     ),
     Fault(
         "the minimum is the maximum",
-        "MAXIMUM",
-        'MAXIMUM, MINIMUM = Extremum("maximum", PASSES), Extremum("minimum", PASSES, sign=-1.0)',
-        'MAXIMUM, MINIMUM = Extremum("maximum", PASSES), Extremum("minimum", PASSES, sign=1.0)',
+        "MINIMUM",
+        'Extremum("minimum", **FOUND, **HOW, sign=-1.0)',
+        'Extremum("minimum", **FOUND, **HOW, sign=1.0)',
         (IMAGE + "[minimum]",),
     ),
     Fault(
         "points of a cell are not Gauss and Legendre's",
         "GAUSS",
-        "GAUSS = 0.28867513459481287  # of h, from the middle of a cell to each point: 1 / (2 sqrt 3)",
-        "GAUSS = 0.28867413459481287  # of h, from the middle of a cell to each point: 1 / (2 sqrt 3)",
+        "GAUSS = 0.28867513459481287",
+        "GAUSS = 0.28867413459481287",
         (IMAGE + "[x-ray-exact]",),
     ),
     Fault(
         "the mean forgets that its length moves",
-        "line_integral_geometry_adjoint",
-        "d_length = -gain_of(grid, rays, variant, r) * rays.image[r][0]",
-        "d_length = 0.0 * rays.image[r][0]",
+        "line_integral:start_pull",
+        "d_length = -d_total * image[0]",
+        "d_length = 0.0 * image[0]",
         (GRADIENT + "[average]",),
     ),
     Fault(
@@ -97,9 +97,9 @@ FAULTS = [
     ),
     Fault(
         "a hit that moves turns no normal",
-        "adjoint_of_hit",
-        "d_p = by_position.transpose() @ d_colour + K.transpose() @ d_G",
-        "d_p = by_position.transpose() @ d_colour",
+        "lit:push",
+        "world_slope(scene.grid, seen.K @ move.p)",
+        "world_slope(scene.grid, 0.0 * move.p)",
         (GRADIENT + "[isosurface]",),
     ),
     Fault(
@@ -118,9 +118,9 @@ FAULTS = [
     ),
     Fault(
         "the box's turn does not move what is seen of normals",
-        "move_hits_adjoint",
-        "d_frame = G.outer_product(d_N)",
-        "d_frame = 0.0 * G.outer_product(d_N)",
+        "lit:pull",
+        "d.frame += seen.G.outer_product(d_N)",
+        "d.frame += 0.0 * seen.G.outer_product(d_N)",
         (GRADIENT + "[isosurface]",),
     ),
     Fault(

@@ -55,7 +55,7 @@ FAULTS = [
         "right_jacobian",
         "term @ -ad / (k + 2)",
         "term @ -ad / (k + 1)",
-        ("tests/autodiff/test_tape_scene.py::test_the_exponential_moves_as_its_jacobian_says",),
+        ("tests/tape/test_tape_scene.py::test_the_exponential_moves_as_its_jacobian_says",),
     ),
     Fault(
         "a turn about a place moves the camera the other way",
@@ -206,7 +206,7 @@ FAULTS = [
     ),
     Fault(
         "the shortest side of an array is from -1 to 1",
-        "of_array",
+        "_of_array",
         "(1 / steps.max() if",
         "(1 / steps.min() if",
         (VALUES + "test_an_array_of_densities_lies_where_it_is_said_to",),

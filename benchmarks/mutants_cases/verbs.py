@@ -14,7 +14,7 @@ FAULTS = [
     ),
     Fault(
         "an orbit and an image set may both be given",
-        "Where.require",
+        "Viewpoints.require",
         "+ (self.path is not None) + (self.position is not None) != 1:",
         "+ (self.path is not None) + (self.position is not None) < 1:",
         (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
@@ -191,7 +191,7 @@ FAULTS = [
         "if tape is not None and self._tape is not None and self._tape() is tape:",
         "if False:",
         (
-            "tests/autodiff/test_tape_scene.py::"
+            "tests/tape/test_tape_scene.py::"
             "test_a_tape_has_one_render_of_a_scene_and_tapes_one_after_another_their_own",
         ),
     ),

@@ -198,6 +198,10 @@ def _callable(value: object) -> Callable:
 
 
 def _path(value: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    if isinstance(value, list | tuple):
+        raise Wrong(f"is {shown(value)}", "give one; slices and images are read by the folder that they lie in")
+    if hasattr(value, "read") and hasattr(value, "name"):
+        raise Wrong(f"is {shown(value)}", "give its name")
     if not isinstance(os.fspath(value), str):
         raise TypeError
     if "\0" in os.fspath(value):
@@ -237,13 +241,10 @@ def optional(check: Check) -> Check:
     return replace(check, wanted=f"{check.wanted}, or None", read=lambda x: None if x is None else check.read(x))
 
 
-# Argument rules for arrays: shapes, bounds of their numbers, colours, display values.
-
 # What a user may give as an array: nested lists and tuples of numbers too. A union with Any, not ArrayLike, as the
 # body of a checked function sees what its rule has made of it: an array.
 Numbers: TypeAlias = "np.ndarray | Any"
 Colour: TypeAlias = "str | Sequence[float] | np.ndarray"  # as the rule `colour` reads it
-
 COLOURS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
 BRIGHTEST = 8.0  # of display values: what is beyond it counts to 255
 
@@ -291,10 +292,12 @@ def numeric(value: object, masks: bool = False) -> np.ndarray:
 
     With `masks` booleans are taken too, as uint8 0 and 1.
     """
+    if type(value).__module__.split(".")[0] in ("SimpleITK", "nibabel"):  # of which NumPy makes something, but no array
+        raise Wrong(f"is {shown(value)}", _as_array(value))
     try:
         given = np.asarray(value)
     except Exception:  # whatever a foreign __array__ raises
-        raise Wrong(f"is {shown(value)}") from None
+        raise Wrong(f"is {shown(value)}", _as_array(value)) from None
     if masks and given.dtype.kind == "b":
         given = given.view(np.uint8)
     if given.dtype.kind not in "iuf":
@@ -302,6 +305,19 @@ def numeric(value: object, masks: bool = False) -> np.ndarray:
     if np.ma.is_masked(value):  # NumPy would take what lies under the mask
         raise Wrong(f"has {int(np.ma.count_masked(value)):,} masked", "put numbers there by filled(number)")
     return given
+
+
+def _as_array(value: object) -> str:
+    """What makes an array of another library's object; or ""."""
+    library = type(value).__module__.split(".")[0]
+    if library == "torch":
+        single = ".float()" if "bfloat16" in str(getattr(value, "dtype", "")) else ""
+        return f"pass it.detach().cpu(){single}.numpy()"
+    if library == "nibabel" and hasattr(value, "dataobj"):
+        return "pass np.asanyarray(it.dataobj) and it.affine, or rm.load its file"
+    if library == "SimpleITK":
+        return "pass SimpleITK.GetArrayFromImage(it).T, or SimpleITK.WriteImage(it, 'a.nrrd') and rm.load that"
+    return ""
 
 
 def mended(check: Check, cure_of: Callable[[Any], str]) -> Check:
@@ -394,10 +410,6 @@ def _colour(value: object) -> tuple[float, ...]:
 
 
 colour = mended(Check("white, black or three numbers in 0..1 such as 0.5,0.5,1", _colour), _colour_cure)
-
-
-# Read-only arrays of records, which stay so in copies.
-
 State = tuple[dict[str, Any], dict[str, tuple[int, ...]]]  # what a record holds, and the shapes of read-only arrays
 
 

@@ -7,10 +7,9 @@ function `@checked(volume=VOLUME, camera=CAMERA)`.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from raymarch.arguments.checks import Check
@@ -39,25 +38,6 @@ def hold(record: Record, of: str = "") -> None:
         if "check" in each.metadata:
             name = f"{of}: {each.name}" if of else each.name
             object.__setattr__(record, each.name, each.metadata["check"](name, getattr(record, each.name)))
-
-
-def renamed(**names: str) -> Callable[[type[R]], type[R]]:
-    """Deprecated field names of a record, new by old: the old ones still work, and warn."""
-
-    def wrap(record: type[R]) -> type[R]:
-        init = record.__init__
-
-        @wraps(init)
-        def under_either_name(self: R, *args: Any, **values: Any) -> None:
-            call_by_name(init, record.__name__, self, *args, **current_names(record, values))
-
-        record.__init__ = under_either_name  # type: ignore[method-assign, assignment]
-        record.old_names = names  # type: ignore[attr-defined]
-        for old, new in names.items():
-            setattr(record, old, property(partial(_of_new_name, old=old, new=new)))
-        return record
-
-    return wrap
 
 
 def named(record: type[R]) -> type[R]:
@@ -105,19 +85,6 @@ def _misfit(name: str, signature: inspect.Signature, values: Mapping[str, Any], 
     if unknown := [each for each in values if each not in signature.parameters]:
         return f"{name}: {unknown_names(unknown, known, 'argument')}"
     return f"{name}: {misfit}; its arguments are {', '.join(known)}"
-
-
-def current_names(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments with the old names of `renamed` replaced; an old one wins, as `replace` gives both."""
-    old = {name: record.old_names[name] for name in values if name in record.old_names}  # type: ignore[attr-defined]
-    for name, new in old.items():
-        warnings.warn(f"{record.__name__}.{name} is now called {new}", FutureWarning, stacklevel=3)
-    return {**{n: v for n, v in values.items() if n not in old}, **{new: values[name] for name, new in old.items()}}
-
-
-def _of_new_name(record: object, old: str, new: str) -> Any:
-    warnings.warn(f"{type(record).__name__}.{old} is now called {new}", FutureWarning, stacklevel=3)
-    return getattr(record, new)
 
 
 def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -5,94 +5,28 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
+from raymarch.arguments.names_elsewhere import CALLED
+
 ALIKE = 0.7  # of two spellings, by difflib's ratio
-CALLED = {  # by our names: what other programs, papers and habits call them
-    "maximum": "mip max maximum-intensity maxip",
-    "minimum": "minip min",
-    "average": "mean avg aip",
-    "x-ray": "sum drr radiograph projection attenuation absorption",
-    "isosurface": "iso surface levelset contour",
-    "transfer": "dvr composite composition volume vr transfer-function table tf lut",
-    "emission-absorption": "nerf alpha ea emission",
-    "additive": "add",
-    "quick": "fast draft low small preview",
-    "default": "normal standard",
-    "high": "best quality fine full slow",
-    "photos": "photo unbounded outdoor",
-    "squared": "mse l2 square",
-    "charbonnier": "l1 mae",
-    "huber": "smooth-l1",
-    "f32": "single float32 fp32 float",
-    "f64": "double float64 fp64",
-    "cuda": "gpu nvidia",
-    "colour": "color rgb colors",
-    "sigma": "density extinction",
-    "pinhole": "perspective simple-pinhole",
-    "fisheye": "opencv-fisheye equidistant",
-    "opencv": "brown",
-    "orthographic": "parallel ortho orthogonal",
-    "exponential": "exp truncexp",
-    "identity": "linear none",
-    "sequential": "sequence video",
-    "exhaustive": "all",
-    "one": "single-camera shared",
-    "optimiser": "lr learning-rate",
-    "lamp": "light light-direction headlight",
-    "lr_density": "lr learning-rate rate",
-    "lr_colour": "lr learning-rate rate",
-    "steps": "iterations iters iter epochs num-steps n-steps max-steps max-iter num-iterations",
-    "step": "steps step-size dt stepsize sample-distance",
-    "seconds": "time timeout duration minutes",
-    "rays": "batch-size num-rays n-rays rays-per-batch",
-    "batch": "batch-size",
-    "sh_degree": "degree sh sh-deg lmax",
-    "resolution": "grid-size voxels grid-resolution size",
-    "size": "size resolution image-size",
-    "width": "size w resolution image-size shape",
-    "height": "size h resolution image-size shape",
-    "tv_density": "tv total-variation lambda-tv",
-    "tv_colour": "tv total-variation lambda-tv",
-    "min_transmittance": "early-stop early-ray-termination t-min",
-    "colormap": "cmap colourmap",
-    "name": "cmap colourmap",
-    "iso": "isovalue level threshold isolevel",
-    "world_from_index": "affine matrix transform spacing voxel-size origin",
-    "spacing": "spacing voxel-size",
-    "box": "origin aabb bounds bbox extent bounding-box",
-    "values": "data array",
-    "density": "data array sigma sigmas",
-    "images": "img",
-    "slope": "scale",
-    "intercept": "offset",
-    "unit": "units",
-    "world": "orientation space",
-    "world_from_camera": "c2w pose extrinsics camtoworld",
-    "focal": "fl focal-length intrinsics k fx",
-    "principal": "intrinsics k center centre principal-point cx",
-    "target": "center centre at look-at lookat focal-point",
-    "eye": "position from",
-    "up": "view-up",
-    "fov": "vfov hfov angle view-angle",
-    "background": "bg background-color bg-color backgroundcolor",
-    "cameras": "poses colmap sfm",
-    "fit": "train reconstruct optimize optimise",
-    "view": "show viewer gui",
-    "export": "mesh",
-    "info": "describe header stat",
-    "doctor": "check diagnose validate",
-    "evaluate": "eval test metrics",
-    "slices": "slice",
-    "bench": "benchmark",
-    "demo": "example",
-    "check-gradients": "gradcheck",
-    ".nii.gz": "nifti",
-    ".h5": "hdf he5",
-    ".vti": "vtk",
-    ".dicom": "dcm",
-    "test": "val validation",
-    "gray": "grey",
-    "viridis": "parula",
-}  # fmt: skip
+
+
+def known_as(given: str, names: Iterable[object]) -> list[str]:
+    """Names that are one's own in another spelling, or what others call by it; none where no name is.
+
+    Example:
+        >>> known_as("MIP", ["additive", "maximum"]), known_as("X_Ray", ["x-ray"]), known_as("quikc", ["quick"])
+        (['maximum'], ['x-ray'], [])
+    """
+    there = {_key(str(name)): str(name) for name in names}
+    asked = _key(given)
+    if asked in there:
+        return [there[asked]]
+    return [there[_key(ours)] for ours, called in CALLED.items() if asked in called.split() and _key(ours) in there]
+
+
+def is_habit(given: str) -> bool:
+    """Whether a name is what others call something here, of this call or of another."""
+    return any(_key(given) in called.split() for called in CALLED.values())
 
 
 def guesses(given: object, names: Iterable[object]) -> list[str]:
@@ -106,13 +40,11 @@ def guesses(given: object, names: Iterable[object]) -> list[str]:
     """
     if not isinstance(given, str) or not given:
         return []
+    names = list(names)
+    if known := known_as(given, names):
+        return [name for name in known if name != "optimiser"] or known  # which has rates, where none is a setting
     there = {_key(str(name)): str(name) for name in names}
     asked = _key(given)
-    if asked in there:
-        return [there[asked]]
-    known = [there[_key(ours)] for ours, called in CALLED.items() if asked in called.split() and _key(ours) in there]
-    if known:
-        return [name for name in known if name != "optimiser"] or known  # which has rates, where none is a setting
     near = difflib.get_close_matches(asked, list(there), 1, ALIKE)
     if not near and len(asked) >= 3:
         near = [key for key in there if key.startswith(asked) or (len(key) >= 4 and asked.startswith(key))][:1]

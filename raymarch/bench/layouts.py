@@ -1,4 +1,4 @@
-"""Benchmark of memory layouts: the same step in each, in turn, for every kind of grid."""
+"""Benchmark of memory layouts: times the same step in each layout, for every kind of grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.optimiser import Adam
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
-from raymarch.rendering.ray_batches import SIDE
+from raymarch.rendering.ray_batches import TILE_SIDE
 from raymarch.volumes.volume import Volume
 
 ROUNDS = 5
@@ -37,9 +37,9 @@ class Case:
 
     @contextmanager
     def steps(self) -> Iterator[dict[int, Callable[[], None]]]:
-        """What is timed, by block: an image, or a fit's march, adjoint, reduction and Adam."""
+        """Timed step, by block: an image, or a fit's march, adjoint, reduction and Adam."""
         fit, volume = self.kind.startswith("fit"), noise(self.n, self.degree)
-        rays = rays_of_step(self.n // SIDE * SIDE, RAYS) if fit else rays_of_image(PIXELS)
+        rays = rays_of_step(self.n // TILE_SIDE * TILE_SIDE, RAYS) if fit else rays_of_image(PIXELS)
         with ExitStack() as owners:
             buffer = owners.enter_context(RayBuffer(len(rays)))
             buffer.upload(rays)
@@ -49,7 +49,7 @@ class Case:
             yield {block: _step(owners, buffer, volume, block, fit) for block in self.blocks}
 
 
-# By how much hangs on them: where time runs out the last ones stay as they are.
+# The most important first: when time runs out the last ones keep their layout.
 CASES = (
     Case("fit_large", 208, 0, (4, 1)),
     Case("read_large", 208, 0, (1, 2)),

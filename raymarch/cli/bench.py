@@ -77,4 +77,4 @@ def bench(
                 f" {fit.psnr:.2f} dB"
             )
     if as_json:
-        options.print_json(record)
+        output.print_json(record)

@@ -63,7 +63,7 @@ def cameras(
     fit takes the set. --overwrite replaces an older set of this kind only. Exit code 1: too few photographs could be
     placed, as is said.
     """
-    from raymarch.cli.output import StageProgress
+    from raymarch.cli.progress import StageProgress
     from raymarch.sfm.find import SfmSettings, find_cameras
 
     with as_usage():
@@ -71,7 +71,7 @@ def cameras(
     with StageProgress() as progress:
         found = find_cameras(photos, out, settings, overwrite=overwrite, follow_links=follow_links, show=progress)
     if as_json:
-        options.print_json(found.record())
+        output.print_json(found.record())
         return
     for one in found.left_out:
         output.note(f"left out: {one.name}: {one.why}")

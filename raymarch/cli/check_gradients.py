@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import modes, options, output
+from raymarch.cli import modes, options, output, start
 from raymarch.cli.option_kinds import require_not_given
+from raymarch.cli.set_options import SetReading, set_reading
 
 if TYPE_CHECKING:
     from raymarch.geometry.camera import Camera
@@ -30,10 +31,8 @@ ORBIT, SIDE = 8, 128  # cameras, and pixels a side of their images, where no ima
 @modes.marched
 @click.option("--rays", type=click.IntRange(1, 1 << 20), default=256, show_default=True, help="How many to look along.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rays and directions.")
-@options.downscale
-@options.holdout
-@options.follow_links
-@options.arch
+@set_reading()
+@start.arch
 @options.as_json
 def check_gradients(
     run: str,
@@ -44,9 +43,7 @@ def check_gradients(
     shown: modes.Shown,
     rays: int,
     seed: int,
-    downscale: float | None,
-    holdout: int | None,
-    follow_links: bool,
+    reading: SetReading,
     arch: str,
     as_json: bool,
 ) -> int:
@@ -59,15 +56,14 @@ def check_gradients(
     from raymarch.io.volumes.volume_file import load
     from raymarch.volumes.volume import VOLUME
 
-    options.require_set(data, "DATA", downscale, holdout, follow_links)
+    reading.require_set(data, "DATA")
     if data is None:
         require_not_given(["split"], "is of the image set DATA, which is not given")
     volume = load(run)
     if data is None:
         cameras: Any = _around(run, VOLUME("volume", volume))
     else:
-        reading = options.reading_of(volume, downscale, holdout)
-        cameras = load_views(data, split, follow_links=follow_links, for_fit=False, **reading)
+        cameras = load_views(data, split, for_fit=False, **reading.options(volume))
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
     march = replace(shown.march(volume, lit=False), min_transmittance=0.0, min_weight=0.0)
     output.note("checking in a process of its own")
@@ -83,7 +79,7 @@ def check_gradients(
     )
     if as_json:
         rows = [asdict(row) for row in report.rows]
-        options.print_json({"rows": rows, "shape": list(report.shape), "seconds": round(report.seconds, 2)})
+        output.print_json({"rows": rows, "shape": list(report.shape), "seconds": round(report.seconds, 2)})
     else:
         click.echo(str(report))
     return 0 if report.good else 1

@@ -16,9 +16,9 @@ from raymarch.cli.option_kinds import Real
 if TYPE_CHECKING:
     import numpy as np
 
-    from raymarch.cli.output import CountProgress
+    from raymarch.cli.progress import CountProgress
     from raymarch.geometry.camera import Camera
-    from raymarch.rendering.renderer import Renderer, Rendering, TogetherRenderer
+    from raymarch.rendering.renderer import Renderer, Rendering
 
 # Of clips, those that are not written too.
 SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
@@ -37,7 +37,7 @@ quality = click.option(
 class Images:
     """Images by a renderer of cameras with names, as display values, each made when it is asked for."""
 
-    renderer: Renderer | TogetherRenderer
+    renderer: Renderer
     named: Sequence[tuple[str, Camera]]
     background: tuple[float, float, float]
     window: list[float] | None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, output
+from raymarch.cli import options, output, set_options
 from raymarch.cli.option_kinds import Crop, Numbers
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ OF_SETS = ("background", "follow_links", "downscale", "holdout")
 @click.argument("data", metavar="IN")
 @click.argument("out", metavar="OUT")
 @options.overwrite
-@options.background
-@options.follow_links
-@options.downscale
-@options.holdout
+@set_options.background
+@set_options.follow_links
+@set_options.downscale
+@set_options.holdout
 @click.option("--crop", type=Crop(), metavar="X0,X1,Y0,Y1,Z0,Z1", help="Part of a volume, by indices.")
 @click.option("--stride", type=Numbers(int, 1, 3), metavar="N", help="Every N-th sample of a volume, or NX,NY,NZ.")
 @options.places
@@ -68,7 +68,7 @@ def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, 
     volume = convert_volume(data, out, overwrite=overwrite, **how)
     size = bytes_of(Path(out))
     if as_json:
-        options.print_json({"path": out, "shape": list(volume.shape), "bytes": size})
+        output.print_json({"path": out, "shape": list(volume.shape), "bytes": size})
         return
     kept = "" if isinstance(volume, ScalarVolume) or not named_as_volume(out) else "sigma of "
     output.result(f"{out}: {kept}{volume!r}; {size:,} bytes")
@@ -87,6 +87,6 @@ def _set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any
     )  # fmt: skip
     size = Path(out).stat().st_size
     if as_json:
-        options.print_json({"path": out, "splits": splits, "bytes": size})
+        output.print_json({"path": out, "splits": splits, "bytes": size})
         return
     output.result(f"{out}: {', '.join(f'{name} {count}' for name, count in splits.items())}; {size:,} bytes")

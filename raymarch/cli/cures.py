@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from raymarch.cli.mistakes import TYPED, why_missing
+from raymarch.cli.mistakes import TYPED
 
 PLACES = {"channel": "--channel", "time": "--time-point", "level": "--level"}  # `options.places`
 PYTHON = re.compile(r"\brm\.[A-Za-z]|(?<![-\w<])[a-z][a-z_]*=(?=[\w'\"(\[{]|[,; )]|$)|\bin Python\b")
@@ -51,6 +51,8 @@ def _format(match: re.Match, place: str, options: Collection[str]) -> str:
     from raymarch.io.volumes.volume_file import FORMATS
 
     named = re.findall(r"format='([^']+)'", match[0])
+    if "--format" in options:
+        return f"choose by {' or '.join(f'--format {shlex.quote(one)}' for one in named)}"
     suffixes = [one.suffixes[0] for one in FORMATS if one.name in named and one.suffixes]
     return f"end its name in {' or '.join(suffixes)}" if suffixes else "give its name the suffix of one of them"
 
@@ -126,9 +128,11 @@ def _of_place(message: str, place: str, context: click.Context | None) -> str:
     """Message about a file or a folder, with what its name may mean, or what it is where another was wanted."""
     if not place:
         return message
+    from raymarch.io.files.strict import why_missing
+
     if "no such " in message and (why := why_missing(place)):
         if why.startswith("did you mean"):
-            return re.sub(r"; check the path$", "", message) + f"; {why}"
+            return message.removesuffix("; check the path").removesuffix(f"; {why}") + f"; {why}"
         return f"{_typed(place, context)}: {why}"
     if re.match(r"[a-z][a-z0-9+.-]+:/[^/]", place) and "://" in " ".join(_words(context)):  # an output's
         return f"{_typed(place, context)}: {why_missing(place)}".replace("; download it first", "; write it here first")

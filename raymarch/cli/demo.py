@@ -47,7 +47,7 @@ def demo(out: str, seconds: float, no_view: bool, device: Device) -> None:
 
 def _made(out: str, seconds: float) -> Shown:
     """The demonstration, with its progress on stderr."""
-    from raymarch.cli.output import StageProgress
+    from raymarch.cli.progress import StageProgress
     from raymarch.demo.demonstration import Plan, demonstrate
     from raymarch.fitting.report import Report
 

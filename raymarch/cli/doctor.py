@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, output
+from raymarch.cli import options, output, set_options
 from raymarch.cli.option_kinds import Box
+from raymarch.cli.set_options import SetReading, as_refined, fitted, moved_poses
 from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
@@ -30,17 +31,12 @@ if TYPE_CHECKING:
 @click.option("--split", help="Which views to look at; all of them if not given, or those to train on.")
 @click.option("--time", "clock", is_flag=True, help="Also measure how long a fit takes.")
 @options.overwrite
-@options.downscale
-@options.holdout
-@options.background
-@options.masks
-@options.follow_links
+@set_options.set_reading(set_options.background, with_masks=True)
 @computed_on
 @options.as_json
 def doctor(
     data: str, run: str | None, plot: str | None, box: list[list[float]] | None, split: str | None, clock: bool,
-    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, masks: str | None,
-    follow_links: bool, device: Device, as_json: bool,
+    overwrite: bool, reading: SetReading, device: Device, as_json: bool,
 ) -> int:  # fmt: skip
     """What is wrong with the image set DATA, each fault with its cure: poses, lenses, images, exposure, box.
 
@@ -60,13 +56,8 @@ def doctor(
         require_pictures([plot], overwrite)
         require_writable(plot)
     given = None if box is None else require_box(box)
-    reading: dict[str, Any] = {"downscale": 1.0 if downscale is None else downscale, "holdout": holdout}
-    volume = None
-    if run is not None:
-        volume = options.fitted(run)
-        reading = options.reading_of(volume, downscale, holdout)
-    reading |= {} if masks is None else {"masks": masks}
-    views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
+    volume = None if run is None else fitted(run)
+    views, findings = read_set(data, split, background=reading.background, **reading.options(volume))
     if views is not None:
         output.note(f"{views.count_in_words()} from {data}")
         given = None if given is None else box_near(given, views.origin)
@@ -75,7 +66,7 @@ def doctor(
         if volume is not None:
             known = setting_of_fit(volume, "exposure") is True  # then the set's exposures are the fit's already
             findings += [each for each in found.findings if not (known and each.code == "exposure")]
-            findings += _of_fit(data, volume, device, background, follow_links, reading)
+            findings += _of_fit(data, volume, device, reading)
         else:
             findings += found.findings
             if not _failing(findings):
@@ -94,7 +85,8 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
     """Preset and box that `raymarch fit` would take, None where it finds one by masks; and the views without a box of
     their own that it would not."""
     from raymarch.errors import RaymarchError
-    from raymarch.fitting.plan.bounds import box_of_scene, with_points
+    from raymarch.fitting.plan.bounds import box_of_scene
+    from raymarch.fitting.plan.survey import Survey
     from raymarch.fitting.settings.settings import preset_of_views
 
     preset = preset_of_views(views, given)
@@ -104,7 +96,7 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
         views = replace(views, box=None) if views.shows_silhouettes else views
         return preset, views.box, views
     try:
-        box = box_of_scene(with_points(views))
+        box = box_of_scene(Survey(views))
     except RaymarchError:  # which the forecast will say
         box = None
     return preset, box, replace(views, box=None)
@@ -144,24 +136,21 @@ def _forecast(
     return found
 
 
-def _of_fit(
-    data: str, volume: Volume, device: Device, background: str | None, follow_links: bool, reading: dict[str, Any]
-) -> list[Finding]:
+def _of_fit(data: str, volume: Volume, device: Device, reading: SetReading) -> list[Finding]:
     """What is wrong with a volume that was fitted to the set's views for training, by the cameras that its fit had."""
     from raymarch.diagnosis.diagnose_fit import diagnose_fit
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import read_set
 
     device.start()
-    behind: Any = volume.background if background is None else background
-    (train, _), (test, why) = (
-        read_set(data, split, background=behind, follow_links=follow_links, **reading) for split in ("train", "test")
-    )
+    behind: Any = volume.background if reading.background is None else reading.background
+    how = reading.options(volume)
+    (train, _), (test, why) = (read_set(data, split, background=behind, **how) for split in ("train", "test"))
     if train is None:
         return []
-    given, train = train, options.as_refined(volume, train)
-    test = None if test is None else options.as_refined(volume, test, say_so=False)
-    if test is not None and options.moved_poses(given, train):
+    given, train = train, as_refined(volume, train)
+    test = None if test is None else as_refined(volume, test, say_so=False)
+    if test is not None and moved_poses(given, train):
         message = "the fit moved its own cameras, and held-out views keep theirs, so the gap between them is not told"
         moved = Finding("gap", "note", message, "raymarch evaluate scores held-out views by their own cameras")
         return [*diagnose_fit(volume, train, None), moved]
@@ -183,7 +172,7 @@ def _plot(path: str, views: Views, box: np.ndarray | None, points: np.ndarray, o
 def _print(findings: Sequence[Finding], as_json: bool) -> None:
     """Findings on stdout, a line each and its cure below it, or all as JSON."""
     if as_json:
-        options.print_json({"findings": [each.record() for each in findings]})
+        output.print_json({"findings": [each.record() for each in findings]})
         return
     for each in findings:
         output.result(f"{each.severity:8} {each.code}: {each.message}")

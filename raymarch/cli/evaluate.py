@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import modes, options, output
+from raymarch.cli import modes, options, output, set_options
+from raymarch.cli.set_options import SetReading, as_refined, fitted
 from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from raymarch.evaluation.held_out import Evaluation, ViewScore
     from raymarch.views.views import Views
 
-ROWS = 8  # of a contact sheet, at most
+MAX_ROWS = 8  # of a contact sheet
 
 
 @click.command(epilog="Example: raymarch evaluate tower.h5 scenes/tower --split test --sheet sheet.png")
@@ -30,13 +31,10 @@ ROWS = 8  # of a contact sheet, at most
 @click.option("--split", default="test", show_default=True, help="Which views to compare with.")
 @click.option("--images", type=click.Path(), help="Folder to write rendered | true | error pictures to.")
 @click.option("--errors", type=click.Path(), help="Folder to write error pictures to, in colours from 0 to 0.25.")
-@click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png), the same three of {ROWS} views.")
+@click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png), the same three of {MAX_ROWS} views.")
 @modes.supersample
 @options.overwrite
-@options.downscale
-@options.holdout
-@options.background
-@options.follow_links
+@set_options.set_reading(set_options.background)
 @computed_on
 @options.as_json
 def evaluate(
@@ -48,10 +46,7 @@ def evaluate(
     sheet: str | None,
     supersample: int | None,
     overwrite: bool,
-    downscale: float | None,
-    holdout: int | None,
-    background: str | None,
-    follow_links: bool,
+    reading: SetReading,
     device: Device,
     as_json: bool,
 ) -> None:
@@ -60,25 +55,24 @@ def evaluate(
     "halves" is the PSNR of each view's right half after gain and offset of its channels were fitted on the left half,
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
     """
-    from raymarch.cli.output import CountProgress
+    from raymarch.cli.progress import CountProgress
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
     from raymarch.rendering.march_settings import march_for
     from raymarch.views.identity import known_of
 
     _require_names(data, images, errors, sheet, overwrite)
-    volume = options.fitted(run)
-    behind = background or volume.background
-    reading = options.reading_of(volume, downscale, holdout)
-    views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
+    volume = fitted(run)
+    behind = reading.background or volume.background
+    views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume))
     volume = replace(volume, background=views.background)  # what was asked for, also behind images without alpha
-    fitted = known_of(views, volume.provenance.get("views"))  # by the poses of the set
-    views = options.as_refined(volume, views)
+    known = known_of(views, volume.provenance.get("views"))  # by the poses of the set
+    views = as_refined(volume, views)
     device.start()
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
     output.note(f"{views.count_in_words()} from {data}")
-    if fitted:
-        output.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
+    if known:
+        output.note(f"note: {len(known)} of {len(views)} views were fitted, so their scores say nothing of new ones")
     with pictures.placed(), CountProgress("evaluate", len(views)) as progress:
 
         def seen(i: int, image: np.ndarray) -> None:
@@ -89,7 +83,7 @@ def evaluate(
         march = march if supersample is None else replace(march, supersample=supersample)
         result = held_out.evaluate(volume, views, march=march, seen=seen)
     if as_json:
-        options.print_json(asdict(result))
+        output.print_json(asdict(result))
     else:
         _say(result)
     pictures.finish()  # last, so that no picture takes the scores with it
@@ -162,7 +156,7 @@ class _Pictures:
         self.images, self.errors = folder(images), folder(errors)
         if sheet is not None:
             _require_sheet(sheet, overwrite)
-        count = min(len(views), ROWS)
+        count = min(len(views), MAX_ROWS)
         self.of_sheet = {round(k * (len(views) - 1) / max(count - 1, 1)) for k in range(count)}
         self.kept: list[tuple[int, np.ndarray]] = []
 

@@ -18,11 +18,12 @@ from raymarch.cli.option_kinds import LARGEST, Box, Real
 @click.option("--largest", type=click.IntRange(1), metavar="N", help="Keep the N largest connected pieces.")
 @click.option("--faces", type=click.IntRange(4), metavar="N", help="Decimate to about N faces.")
 @click.option("--points", type=click.IntRange(1), metavar="N", help="N points on the surface in place of a mesh.")
+@options.read_as
 @options.overwrite
 @options.as_json
 def export(
     run: str, out: str, iso: float | None, box: list[list[float]] | None, largest: int | None, faces: int | None,
-    points: int | None, overwrite: bool, as_json: bool,
+    points: int | None, format: str | None, overwrite: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Write the surface where VOLUME has one value as a mesh, coloured as it is seen, in the cameras' coordinates."""
     if points is not None and faces is not None:
@@ -34,13 +35,14 @@ def export(
 
     require_other(out, run)
     require_mesh_file(out, points=points is not None, overwrite=overwrite)
-    mesh = export_mesh(load(run), out, iso, box=box, largest=largest, faces=faces, points=points, overwrite=overwrite)
+    volume = load(run, format=format)
+    mesh = export_mesh(volume, out, iso, box=box, largest=largest, faces=faces, points=points, overwrite=overwrite)
     size = Path(out).stat().st_size
     closed = mesh.closed
     offset = offset_of(mesh).tolist() if out.lower().endswith(".stl") else [0.0, 0.0, 0.0]
     if as_json:
         counts = {"vertices": len(mesh.vertices), "faces": len(mesh.faces), "closed": closed, "offset": offset}
-        options.print_json({"path": out, **counts, "bytes": size, "box": mesh.box.tolist(), "area": mesh.area})
+        output.print_json({"path": out, **counts, "bytes": size, "box": mesh.box.tolist(), "area": mesh.area})
         return
     what = f"{len(mesh.vertices):,} points"
     if len(mesh.faces):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, output, serving
-from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, as_usage
+from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, as_usage, packed
+from raymarch.cli.set_options import SetReading, set_reading
 from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
@@ -25,7 +30,113 @@ if TYPE_CHECKING:
     from raymarch.viewer.fit_viewer import FitViewer
     from raymarch.views.views import Views
 
-# `raymarch fit --view`: a fit in the browser as it runs.
+LEARNED = click.option(
+    "--background",
+    type=Colour("learned"),
+    metavar="COLOUR",
+    help="Colour behind the object: white, black or r,g,b in 0..1; or learned.",
+)
+MAX_SETTING = 1000  # characters
+WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Settings of a fit that are asked for, as the options say; None of those that are the preset's."""
+
+    preset: str | None
+    seconds: float | None
+    steps: int | None
+    resolution: int | None
+    sh_degree: int | None
+    seed: int | None
+    memory: float | None
+    pairs: tuple[str, ...]
+
+    def settings(self, preset: str, learned: bool) -> FitSettings:
+        """Settings of a preset with what is asked for in its place; UsageError for what is none."""
+        from raymarch.fitting.settings.settings import preset as settings_of_preset
+
+        names = ("seconds", "steps", "resolution", "sh_degree", "seed", "memory")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if learned:
+            given["learn_background"] = True
+        with as_usage():
+            return settings_of_preset(preset, **{**given, **settings_of(self.pairs)})
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Where a fit is saved, and how often, as the options say."""
+
+    out: str | None
+    overwrite: bool
+    checkpoint_every: float | None
+    resume: bool
+
+    @property
+    def keeps(self) -> bool:
+        """Whether checkpoints are wanted."""
+        return self.resume or self.checkpoint_every is not None
+
+    def require(self, data: str) -> Checkpoints:
+        """Write check before anything is read: a volume can go there, it is not the image set, no checkpoint would be
+        lost; where checkpoints go."""
+        from raymarch.fitting.checkpoints.checkpoints import Checkpoints
+        from raymarch.io.files.ours import require_other
+        from raymarch.io.volumes.volume_file import require_target
+
+        if self.out is None:
+            raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
+        require_other(self.out, data)
+        require_target(self.out, self.overwrite, whole=True)
+        checkpoints = Checkpoints(f"{self.out}.checkpoint", self.checkpoint_every, self.resume, self.overwrite)
+        checkpoints.require()
+        if not self.keeps:
+            checkpoints.say_what_is_lost()
+        return checkpoints
+
+
+@dataclass(frozen=True)
+class Refining:
+    """Whether cameras are moved before the fit, and what of them besides their poses."""
+
+    refine: bool
+    refine_also: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return self.refine or bool(self.refine_also)
+
+
+@dataclass(frozen=True)
+class Viewing:
+    """Whether a fit is looked at in a browser as it runs, and how."""
+
+    view: bool
+    port: int
+    no_browser: bool
+
+    def require(self) -> None:
+        """UsageError for options of --view without it."""
+        if (self.port or self.no_browser) and not self.view:
+            raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
+        if serving.given() and not self.view:
+            raise click.UsageError(f"{serving.given()[0]} is of --view; give it, or leave this out")
+
+    @contextmanager
+    def viewed(self, as_json: bool = False) -> Iterator[FitViewer | None]:
+        """Viewer of a fit that is about to begin, its URL said, beside JSON on stderr; None where none is wanted."""
+        if not self.view:
+            yield None
+            return
+        from raymarch.viewer.fit_viewer import FitViewer
+        from raymarch.viewer.server.browser import announce
+
+        with FitViewer(serving.server(self.port)) as viewer:
+            viewer.file = str(click.get_current_context().params.get("out") or "")
+            announce(viewer.server, output.note if as_json else output.result, output.note, browser=not self.no_browser)
+            viewer.server.send({"type": "note", "text": "the fit is about to begin"}, hello=True)
+            yield viewer
 
 
 def view_options(command: Any) -> Any:
@@ -42,47 +153,6 @@ def view_options(command: Any) -> Any:
     ):
         command = option(command)
     return serving.server_options(of)(command)
-
-
-def require_view(wanted: bool, port: int, no_browser: bool) -> None:
-    """UsageError for options of --view without it."""
-    if (port or no_browser) and not wanted:
-        raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
-    if serving.given() and not wanted:
-        raise click.UsageError(f"{serving.given()[0]} is of --view; give it, or leave this out")
-
-
-@contextmanager
-def viewed(wanted: bool, port: int, no_browser: bool, as_json: bool = False) -> Iterator[FitViewer | None]:
-    """Viewer of a fit that is about to begin, its URL said, beside JSON on stderr; None where none is wanted."""
-    if not wanted:
-        yield None
-        return
-    from raymarch.viewer.fit_viewer import FitViewer
-    from raymarch.viewer.server.browser import announce
-
-    with FitViewer(serving.server(port)) as viewer:
-        viewer.file = str(click.get_current_context().params.get("out") or "")
-        announce(viewer.server, output.note if as_json else output.result, output.note, browser=not no_browser)
-        viewer.server.send({"type": "note", "text": "the fit is about to begin"}, hello=True)
-        yield viewer
-
-
-def view_on(viewer: FitViewer | None) -> None:
-    """Serve the volume of a fit that has come to its end until Ctrl-C; one that was interrupted is not waited for.
-
-    The fit is done and saved, so that a page's server that is gone is a note.
-    """
-    if viewer is None or not viewer.done:
-        return
-    from raymarch.system.interrupt import asked_to_stop
-
-    if viewer.server.running:
-        output.note("the page shows what came of it; Ctrl-C ends it")
-    with asked_to_stop() as asked:
-        viewer.viewer.run(lambda: asked() or not viewer.server.running)
-    if not (asked() or viewer.server.running):
-        output.note("the page's server has ended; what was fitted is saved, and raymarch view shows it")
 
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
@@ -108,16 +178,7 @@ def view_on(viewer: FitViewer | None) -> None:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--split", default="train", show_default=True, help="Which views to fit.")
 @click.option("--box", type=Box(), help="Where the object is; found from masks and cameras if not given.")
-@options.downscale
-@options.holdout
-@click.option(
-    "--background",
-    type=Colour("learned"),
-    metavar="COLOUR",
-    help="Colour behind the object: white, black or r,g,b in 0..1; or learned.",
-)
-@options.masks
-@options.follow_links
+@set_reading(LEARNED, with_masks=True)
 @click.option(
     "--refine",
     is_flag=True,
@@ -149,13 +210,13 @@ def view_on(viewer: FitViewer | None) -> None:
 )
 @computed_on
 @options.as_json
+@packed(Asked, "asked")
+@packed(Saving, "saving")
+@packed(Refining, "refining")
+@packed(Viewing, "viewing")
 def fit(
-    data: str, out: str | None, preset: str | None, seconds: float | None, steps: int | None, resolution: int | None,
-    sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
-    holdout: int | None, background: str | None, masks: str | None, follow_links: bool, refine: bool,
-    refine_also: tuple[str, ...],
-    memory: float | None, checkpoint_every: float | None, resume: bool, overwrite: bool, dry_run: bool,
-    pairs: tuple[str, ...], device: Device, as_json: bool, view: bool, port: int, no_browser: bool,
+    data: str, split: str, box: list[list[float]] | None, asked: Asked, reading: SetReading, refining: Refining,
+    saving: Saving, viewing: Viewing, dry_run: bool, device: Device, as_json: bool,
 ) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
@@ -164,41 +225,31 @@ def fit(
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch.fitting.report import NOT_FINITE, cut_short
-    from raymarch.fitting.settings.settings import preset as settings_of
     from raymarch.io.files.lock import locked
     from raymarch.io.image_sets.load import load_views
 
-    require_view(view, port, no_browser)
-    asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
-    learned = background == "learned"
-    asked |= {"memory": memory, "learn_background": learned or None}
-    changes = {**{name: value for name, value in asked.items() if value is not None}, **options.settings_of(pairs)}
-    with as_usage():
-        settings = settings_of(preset or "default", **changes)
-    checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
-    behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
+    viewing.require()
+    learned = reading.background == "learned"
+    settings = asked.settings(asked.preset or "default", learned)
+    checkpoints = None if dry_run else saving.require(data)
     with output.warnings_kept() as warnings, ExitStack() as alone:
-        if out is not None and not dry_run:
-            alone.enter_context(locked(out, "choose another --out"))
-        views = load_views(
-            data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout,
-            masks=masks or "ignored",
-        )  # fmt: skip
-        if preset is None:
-            settings = settings_of(_preset_of(views, box), **changes)
+        if saving.out is not None and not dry_run:
+            alone.enter_context(locked(saving.out, "choose another --out"))
+        views = load_views(data, split, background=None if learned else reading.background, **reading.options())
+        if asked.preset is None:
+            settings = asked.settings(_preset_of(views, box), learned)
         output.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
 
-        if checkpoints is None or out is None:
-            return print_forecast(views, settings, box, as_json, refines=refine or bool(refine_also), also=refine_also)
+        if checkpoints is None or saving.out is None:
+            return print_forecast(views, settings, box, as_json, refines=bool(refining), also=refining.refine_also)
 
-        wanted = resume or checkpoint_every is not None
-        how = {"box": box, "checkpoints": checkpoints if wanted else None}
-        with viewed(view, port, no_browser, as_json) as viewer:
-            result, kept = _run(views, settings, out, overwrite, refine, refine_also, how, viewer)
+        how = {"box": box, "checkpoints": checkpoints if saving.keeps else None}
+        with viewing.viewed(as_json) as viewer:
+            result, kept = _run(views, settings, saving.out, saving.overwrite, refining, how, viewer)
             _report(result, kept, views, warnings, as_json)
-            if not (kept.why or cut_short(result.ended)) and (wanted or overwrite):  # else it is another fit's
+            if not (kept.why or cut_short(result.ended)) and (saving.keeps or saving.overwrite):  # else it is another's
                 checkpoints.remove()
-            elif wanted and Path(checkpoints.path).exists():
+            elif saving.keeps and Path(checkpoints.path).exists():
                 on = "--resume --view, and lower rates there," if result.ended.startswith(NOT_FINITE) else "--resume"
                 output.note(
                     f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there"
@@ -213,13 +264,12 @@ def _run(
     settings: FitSettings,
     out: str,
     overwrite: bool,
-    refine: bool,
-    refine_also: tuple[str, ...],
+    refining: Refining,
     how: dict[str, Any],
     viewer: FitViewer | None = None,
 ) -> tuple[Fit, Kept]:
     """The fit, and where its volume is saved."""
-    from raymarch.cli.output import FitProgress
+    from raymarch.cli.progress import FitProgress
     from raymarch.fitting import fit as fitting
     from raymarch.fitting.report import NoStep, cut_short
     from raymarch.fitting.save_fit import keep
@@ -236,8 +286,8 @@ def _run(
         how = {**how, "between": viewer.between}
     with asked_to_stop() as asked:  # so that what stops the fit does not disturb the saving too
         with FitProgress() as progress:
-            refining = partial(fit_refined, refined=_say_moved, also=refine_also)
-            make = refining if refine or refine_also else fitting.fit
+            refined = partial(fit_refined, refined=_say_moved, also=refining.refine_also)
+            make = refined if refining else fitting.fit
             try:
                 result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
             except NoStep as error:
@@ -247,24 +297,6 @@ def _run(
         if viewer is not None and (viewer.control.stopped_by_page or not cut_short(result.ended)) and not asked():
             viewer.finish(result.volume, result.ended)
         return result, kept
-
-
-def _require_out(out: str | None, data: str, overwrite: bool, every: float | None, resume: bool) -> Checkpoints:
-    """Write check before anything is read: a volume can go there, it is not the image set, no checkpoint would be lost;
-    where checkpoints go."""
-    from raymarch.fitting.checkpoints.checkpoints import Checkpoints
-    from raymarch.io.files.ours import require_other
-    from raymarch.io.volumes.volume_file import require_target
-
-    if out is None:
-        raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
-    require_other(out, data)
-    require_target(out, overwrite, whole=True)
-    checkpoints = Checkpoints(f"{out}.checkpoint", every, resume, overwrite)
-    checkpoints.require()
-    if every is None and not resume:
-        checkpoints.say_what_is_lost()
-    return checkpoints
 
 
 def _preset_of(views: Views, box: list[list[float]] | None) -> str:
@@ -313,7 +345,7 @@ def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json:
     )
     last = result.history[-1]
     if as_json:
-        options.print_json(
+        output.print_json(
             {
                 "out": str(kept.path),
                 "steps": result.volume.provenance["steps"],
@@ -334,7 +366,21 @@ def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json:
         output.result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
 
 
-# `raymarch fit --dry-run`: what a fit would take in memory and time.
+def view_on(viewer: FitViewer | None) -> None:
+    """Serve the volume of a fit that has come to its end until Ctrl-C; one that was interrupted is not waited for.
+
+    The fit is done and saved, so that a page's server that is gone is a note.
+    """
+    if viewer is None or not viewer.done:
+        return
+    from raymarch.system.interrupt import asked_to_stop
+
+    if viewer.server.running:
+        output.note("the page shows what came of it; Ctrl-C ends it")
+    with asked_to_stop() as asked:
+        viewer.viewer.run(lambda: asked() or not viewer.server.running)
+    if not (asked() or viewer.server.running):
+        output.note("the page's server has ended; what was fitted is saved, and raymarch view shows it")
 
 
 def print_forecast(
@@ -364,7 +410,7 @@ def print_forecast(
     else:
         told = forecast(views, settings, box=box)
     if as_json:
-        options.print_json({**told.record(), **record})
+        output.print_json({**told.record(), **record})
     else:
         click.echo("\n".join([*lines, in_words(told)]))
     if told.steps is not None and is_early(ended := ending(told.steps, settings)):
@@ -400,3 +446,24 @@ def in_words(forecast: Forecast) -> str:
             f"start   {forecast.preparation:.0f} s here of loading and compiling, which come before; less once compiled"
         )
     return "\n".join(lines)
+
+
+def settings_of(pairs: tuple[str, ...]) -> dict[str, object]:
+    """`name=value` pairs as Python's literals: numbers, True, None, pairs in brackets; anything else is a word."""
+    changes: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if len(text) > MAX_SETTING:
+            raise click.UsageError(
+                f"--set {name:.60}: has {len(text):,} characters, want at most {MAX_SETTING:,}; shorten it"
+            )
+        if not (name and equals):
+            raise click.UsageError(f"--set {pair:.60}: want NAME=VALUE of some characters, such as tv_density=1e-3")
+        changes[name] = text
+        with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
+            changes[name] = float(text)
+        wrong = contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+        with wrong, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
+    return changes

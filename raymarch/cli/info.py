@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 RAYS = "on training rays that meet the box; raymarch evaluate tells it on whole images, best ones not fitted"
 SIDE = 800  # pixels a side of the image that the forecast is about
 MAX_SHOWN, SHOWN_OF_MORE = 12, 3  # entries of a list up to which all are shown, and how many of a longer one
+MAX_VALUES_READ = 1 << 26  # values that are looked at; of more every so many along each axis
+BAR = 40  # characters of the longest bar
+SIDES = dict(
+    zip("RLAPSI", ("the right", "the left", "the front", "the back", "the head", "the feet"), strict=True)
+)  # fmt: skip
 
 
 @click.command(epilog="Example: raymarch info tower.h5")
@@ -64,7 +69,7 @@ def info(
         return
     record |= extra
     if as_json:
-        options.print_json(record)
+        output.print_json(record)
         return
     provenance = record.pop("provenance")
     views = provenance.get("views")
@@ -93,7 +98,7 @@ def _machine(as_json: bool) -> None:
     found, file = in_force(), str(choice_file())
     if as_json:
         record = {"processor": processor(), "layouts": asdict(found.choice), "measured": dict(found.measured)}
-        options.print_json({**record, "date": found.date, "file": file if found.date else None})
+        output.print_json({**record, "date": found.date, "file": file if found.date else None})
         return
     output.result(f"{'processor':16} {processor()}")
     output.result(f"{'layouts':16} {f'measured {found.date}, {file}' if found.date else 'not measured: raymarch tune'}")
@@ -115,15 +120,6 @@ def _short(value: object) -> str:
     return "-" if value is None else str(value).encode("unicode_escape").decode()
 
 
-# Contents of a scalar volume's file in lines, for `raymarch info`.
-
-MAX_VALUES_READ = 1 << 26  # values that are looked at; of more every so many along each axis
-BAR = 40  # characters of the longest bar
-SIDES = dict(
-    zip("RLAPSI", ("the right", "the left", "the front", "the back", "the head", "the feet"), strict=True)
-)  # fmt: skip
-
-
 def print_scalar(file: str, summary: ScalarSummary, place: dict[str, Any], as_json: bool, extra: dict) -> None:
     """What a scalar volume's header says, and range, mean and histogram of its values."""
     from raymarch.errors import RaymarchError
@@ -140,7 +136,7 @@ def print_scalar(file: str, summary: ScalarSummary, place: dict[str, Any], as_js
     except RaymarchError as error:
         output.note(f"note: the values were not looked at: {error}")
     if as_json:
-        options.print_json(record)
+        output.print_json(record)
         return
     for name, text in _lines(record):
         output.result(f"{name:16} {text}".rstrip())

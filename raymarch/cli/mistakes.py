@@ -7,97 +7,15 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 
 import click
 
+from raymarch.arguments.guess import is_habit, known_as
+from raymarch.arguments.names_elsewhere import NO_OPTION, OPTIONS, VERBS
 from raymarch.cli.option_kinds import MINUS, NUMBER, Numbers, meant
 
 ALIKE = 0.7  # share of two names that is the same, from which on one may be meant by the other
 TYPED = "raymarch: as typed"  # key of a context's `meta`: words of the command line
-
-# Names by which other programs know the verbs.
-VERBS = {
-    "train": "fit", "learn": "fit", "optimise": "fit", "optimize": "fit", "reconstruct": "fit", "recon": "fit",
-    "nerf": "fit", "ns-train": "fit", "refine": "fit --refine", "eval": "evaluate", "test": "evaluate",
-    "score": "evaluate", "metrics": "evaluate", "psnr": "evaluate", "ns-eval": "evaluate", "compare": "evaluate",
-    "export-mesh": "export", "mesh": "export", "marching-cubes": "export", "isosurface": "export", "extract": "export",
-    "ns-export": "export", "stl": "export", "ply": "export", "colmap": "cameras", "sfm": "cameras", "pose": "cameras",
-    "poses": "cameras", "align": "cameras", "process": "cameras", "process-data": "cameras",
-    "ns-process-data": "cameras",
-    "calibrate": "cameras", "photos": "cameras", "camera": "cameras", "video": "render", "clip": "render",
-    "animate": "render", "animation": "render", "orbit": "render", "turntable": "render", "image": "render",
-    "images": "render", "picture": "render", "snapshot": "render", "screenshot": "render", "ns-render": "render",
-    "mip": "render --mode maximum", "xray": "render --mode x-ray", "drr": "render --mode x-ray", "viewer": "view",
-    "show": "view", "display": "view", "open": "view", "gui": "view", "serve": "view", "ns-viewer": "view",
-    "slice": "slices", "mpr": "slices", "planes": "slices", "inspect": "info", "header": "info", "describe": "info",
-    "stat": "info", "stats": "info", "summary": "info", "histogram": "info", "check": "doctor", "validate": "doctor",
-    "verify": "doctor", "diagnose": "doctor", "lint": "doctor", "gradcheck": "check-gradients",
-    "gradients": "check-gradients", "benchmark": "bench", "speed": "bench", "import": "convert", "save": "convert",
-    "resample": "convert", "downsample": "convert", "resize": "convert", "crop": "convert", "transcode": "convert",
-    "example": "demo", "quickstart": "demo", "try": "demo", "tutorial": "demo", "help": "--help",
-    "version": "--version", "autotune": "tune",
-}  # fmt: skip
-
-# Names by which other programs know the options, and what does the same here: the first that a verb has.
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "--output": ("--out",), "-o": ("--out",), "--output-dir": ("--out",), "--out-dir": ("--out",),
-    "--outdir": ("--out",), "--output-path": ("--out",), "--save": ("--out",), "--dest": ("--out",),
-    "--width": ("--size WIDTH,HEIGHT", "--downscale"), "--height": ("--size WIDTH,HEIGHT", "--downscale"),
-    "--resolution": ("--size WIDTH,HEIGHT",), "--res": ("--size WIDTH,HEIGHT", "--resolution"),
-    "--image-size": ("--size WIDTH,HEIGHT",), "-s": ("--size WIDTH,HEIGHT",), "-w": ("--size WIDTH,HEIGHT",),
-    "--bg": ("--background",), "--bg-color": ("--background",), "--background-color": ("--background",),
-    "--white-background": ("--background white",), "--white-bkgd": ("--background white",),
-    "--camera-path": ("--path",), "--trajectory": ("--path",), "--traj": ("--path",),
-    "--n-frames": ("--frames",), "--num-frames": ("--frames",), "--views": ("--views", "--split"),
-    "--duration": ("--frames", "--seconds"), "--framerate": ("--fps",), "--frame-rate": ("--fps",),
-    "--rate": ("--fps",), "--iterations": ("--steps",), "--iters": ("--steps",), "--iter": ("--steps",),
-    "--epochs": ("--steps",), "--max-steps": ("--steps",), "--num-steps": ("--steps",), "-n": ("--steps", "--frames"),
-    "--max-num-iterations": ("--steps",), "--time": ("--seconds", "--time-point"), "--timeout": ("--seconds",),
-    "--lr": ("--set lr_density=VALUE",), "--learning-rate": ("--set lr_density=VALUE",), "--gpu": ("--arch cuda",),
-    "--cuda": ("--arch cuda",), "--cpu": ("--arch cpu",), "--device": ("--arch",), "-j": ("--threads",),
-    "--jobs": ("--threads",), "--workers": ("--threads",), "--num-threads": ("--threads",),
-    "--nproc": ("--threads",), "--force": ("--overwrite",), "-f": ("--overwrite",), "--yes": ("--overwrite",),
-    "-y": ("--overwrite",), "--clobber": ("--overwrite",), "--cmap": ("--table", "--colormap"),
-    "--colormap": ("--table",), "--color-map": ("--table", "--colormap"), "--colourmap": ("--table", "--colormap"),
-    "--lut": ("--table", "--colormap"), "--tf": ("--table",), "--transfer-function": ("--table",),
-    "--isovalue": ("--iso",), "--iso-value": ("--iso",), "--threshold": ("--iso",), "--isosurface": ("--iso",),
-    "--range": ("--window",), "--clim": ("--window",), "--vmin": ("--window LOW,HIGH",),
-    "--vmax": ("--window LOW,HIGH",), "--wl": ("--window LOW,HIGH",), "--ww": ("--window LOW,HIGH",),
-    "--crop": ("--clip-box", "--box", "--crop"), "--clip": ("--clip-box",), "--bbox": ("--box", "--clip-box"),
-    "--bounds": ("--box", "--clip-box"), "--roi": ("--box", "--clip-box", "--crop"), "--aabb": ("--box", "--clip-box"),
-    "--plane": ("--clip-plane",), "--ortho": ("--orthographic",), "--parallel": ("--orthographic",),
-    "--spp": ("--supersample",), "--antialias": ("--supersample",), "--aa": ("--supersample",),
-    "--samples": ("--supersample", "--resolution"), "--step-size": ("--step",), "--depth": ("--extras",),
-    "--lighting": ("--shading",), "--light": ("--shading",), "--turntable": ("--orbit",), "--rotate": ("--orbit",),
-    "--angle": ("--elevation", "--orbit"), "--matcher": ("--matching",), "--camera-model": ("--lens",),
-    "--max-num-features": ("--features",), "--num-features": ("--features",), "--simplify": ("--faces",),
-    "--decimate": ("--faces",), "--target-faces": ("--faces",), "--voxel-size": ("--spacing", "--resolution"),
-    "--voxels": ("--resolution",), "--dims": ("--shape",), "--type": ("--dtype",), "--skip": ("--offset",),
-    "--downsample": ("--downscale", "--stride"), "--downscale-factor": ("--downscale",), "--scale": ("--downscale",),
-    "--subsample": ("--stride", "--downscale"), "--ram": ("--memory",), "--mem": ("--memory",),
-    "--max-memory": ("--memory",), "--checkpoint": ("--checkpoint-every", "--resume"), "--restart": ("--resume",),
-    "--continue": ("--resume",), "--channel-index": ("--channel",), "--frame": ("--time-point",),
-    "--point": ("--at",), "--position": ("--at",), "--no-gui": ("--no-browser", "--no-view"),
-    "--listen": ("--bind",), "--address": ("--bind",), "--ip": ("--bind",),
-    "--headless": ("--no-browser", "--no-view"), "--color": ("--colour", "--background"),
-}  # fmt: skip
-NO_OPTION = {
-    "--verbose": "there is none: progress goes to stderr, the result to stdout",
-    "-v": "raymarch --version says the version; progress goes to stderr, the result to stdout",
-    "--quiet": "2>/dev/null leaves the progress out",
-    "-q": "2>/dev/null leaves the progress out",
-    "--silent": "2>/dev/null leaves the progress out",
-    "--format": "the suffix of a file's name says its format",
-    "--input": "what is read is given by itself, without an option",
-    "-i": "what is read is given by itself, without an option",
-    "--data": "what is read is given by itself, without an option",
-    "--dataset": "what is read is given by itself, without an option",
-    "--dry-run": "raymarch fit has one; raymarch info VOLUME --time says how long an image takes",
-    "-n": "raymarch fit has --steps and --dry-run",
-    "--host": "--bind ADDRESS listens elsewhere; without it ssh -L PORT:localhost:PORT leads another machine to it",
-    "--config": "options are given one by one; --preset where the verb has one",
-}
 
 
 def repaired(command: click.Command, words: Sequence[str]) -> list[str]:
@@ -131,9 +49,11 @@ def _together(command: click.Command, words: list[str]) -> list[str]:
         word, *words = words
         done.append(word)
         kind = kinds.get(word)
-        if kind is None or min(kind.counts) < 2:
+        if kind is None or max(kind.counts) < 2 or (1 in kind.counts and max(kind.counts) < 3):
             continue
         count = next((i for i, one in enumerate(words) if not _is_number(one.rstrip(","))), len(words))
+        if 1 in kind.counts and count != max(kind.counts):  # one will do, and what is behind it may be another word
+            continue
         if most := max((n for n in kind.counts if n <= count), default=0):
             done.append(",".join(one.rstrip(",") for one in words[:most]))
             words = words[most:]
@@ -184,14 +104,17 @@ def _unknown_option(name: str, command: click.Command, verbs: Mapping[str, click
     if "--out" in (name, *OPTIONS.get(name.lower(), ())) and any(one.name == "out" for one in _arguments(command)):
         return f"{told}; OUT is given by itself: {_usage(command)}"
     others = [one for one in OPTIONS.get(name.lower(), ()) if one.split()[0].partition("=")[0] in own]
+    theirs = [verb for verb, other in verbs.items() if any(name in option.opts for option in other.params)]
+    if not others and not theirs and name.lower() not in OPTIONS and name.lower() not in NO_OPTION:
+        others = [f"--{one}" for one in known_as(name, [one.removeprefix("--") for one in own])]
     if others:
         return f"{told}; did you mean {others[0]}?"
-    close = _close(name, own)
-    if name.lower() not in OPTIONS and name.lower() not in NO_OPTION and close:
+    known = name.lower() in OPTIONS or name.lower() in NO_OPTION or (is_habit(name) and not theirs)
+    if not known and (close := _close(name, own)):
         return f"{told}; did you mean {' or '.join(close)}?"
     if name.lower() in NO_OPTION:
         return f"{told}; {NO_OPTION[name.lower()]}"
-    if theirs := [verb for verb, other in verbs.items() if any(name in option.opts for option in other.params)]:
+    if theirs:
         some = ", ".join(theirs[:3]) + (", ..." if len(theirs) > 3 else "")
         return f"{told}; it is an option of raymarch {some}"
     return f"{told}; raymarch {command.name} --help lists them"
@@ -286,29 +209,3 @@ def positional(command: click.Command, words: Sequence[str]) -> list[str]:
 def _close(name: str, names: Iterable[str]) -> list[str]:
     """Names that may be meant, two at most."""
     return get_close_matches(name.lower(), list(names), n=2, cutoff=ALIKE)[:2]
-
-
-def why_missing(place: str) -> str:
-    """What is wrong with the name of a file that is not there: an address, a pattern, a slip; else nothing.
-
-    Example:
-        >>> why_missing("https://example.org/head.nii.gz")
-        'is an address, want a file or folder of this machine; download it first'
-    """
-    if re.match(r"[a-z][a-z0-9+.-]+:/", place) and not re.match(r"[a-zA-Z]:", place[:2]):
-        return "is an address, want a file or folder of this machine; download it first"
-    if place == "-":
-        return "is stdin for other programs, want the name of a file; write it to one first"
-    path = Path(place)
-    if re.search(r"[*?]|\[.+\]", path.name) and path.parent.is_dir():
-        found = sorted(one.name for one in path.parent.glob(path.name))
-        told = f"one of {len(found)}, such as {path.parent / found[0]}" if found else "there is none of that kind"
-        return f"is a pattern, want the name of a file; {told}"
-    if path.parent.is_dir():
-        there = [one.name for one in path.parent.iterdir() if not one.name.startswith(".")]
-        alike = get_close_matches(path.name, there, n=1, cutoff=ALIKE) or [
-            one for one in there if Path(one).stem == path.name or one.lower() == path.name.lower()
-        ]
-        if alike:
-            return f"did you mean {path.parent / alike[0]}?"
-    return ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from raymarch.volumes.value_kind import ValueKind
     from raymarch.volumes.volume import AnyVolume, Volume
 
-# As `kernels.march.modes` has them (tests/house/test_lists.py); importing that takes a second, which --help should not.
+# As `kernels.modes.registry` has them (tests/house/test_lists.py); to import that takes a second, too long for --help.
 MODES = (
     "emission-absorption", "additive", "x-ray", "transfer", "maximum", "minimum", "average", "isosurface",
     "x-ray-exact",
@@ -44,10 +44,10 @@ iso = click.option(
     "--iso", type=Real(-LARGEST, LARGEST), metavar="VALUE", help="Value of the surface; mode isosurface."
 )
 
-MOST_SUPERSAMPLE = 8  # as `data.supersample` has it, for the same reason
+MAX_SUPERSAMPLE = 8  # as `views.display_values` has it; its rule takes a second to import
 supersample = click.option(
     "--supersample",
-    type=Whole(1, MOST_SUPERSAMPLE, units=FOLD),
+    type=Whole(1, MAX_SUPERSAMPLE, units=FOLD),
     metavar="K",
     help="Rays along each edge of a pixel, which is the mean of K x K; as it was fitted if not given.",
 )

@@ -99,6 +99,8 @@ class Numbers(click.ParamType):
         broken = self.kind is int and any(not one.lstrip("-+").isdecimal() for one in numbers)
         if len(numbers) in self.counts and len(numbers) > 1 and not broken:
             return f"; did you mean {','.join(numbers)}?"
+        if len(numbers) > 1 and max(self.counts) > 2 and not text.strip().startswith("0,"):
+            return ""  # too few of several, and no decimal comma
         return meant(text) if 1 in self.counts and not broken else ""
 
 

@@ -1,13 +1,8 @@
-"""Command-line options that several verbs share, and printing of results."""
+"""Options that verbs of several kinds share: JSON, overwriting, which part of a file, clipping, several volumes."""
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import json
-import math
 import time
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,161 +10,21 @@ import click
 
 from raymarch.cli import output
 from raymarch.cli.modes import Shown
-from raymarch.cli.option_kinds import FOLD, Box, Colour, Plane, Real, Whole
-from raymarch.errors import in_letters
+from raymarch.cli.option_kinds import Box, Plane
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from raymarch.geometry.clip import Clip
     from raymarch.rendering.march_settings import March
-    from raymarch.rendering.renderer import Renderer, TogetherRenderer
-    from raymarch.views.views import Views
+    from raymarch.rendering.renderer import Renderer
     from raymarch.volumes.volume import AnyVolume, Volume
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
-LONGEST = 1000  # characters of a setting
-WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them
-
-arch = click.option(
-    "--arch",
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    default="auto",
-    show_default=True,
-    help="Device to compute on.",
-)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as one line of JSON.")
 overwrite = click.option(
     "--overwrite", is_flag=True, help="Write over files that raymarch did not write, or that an image set needs."
 )
-background = click.option(
-    "--background",
-    type=Colour(),
-    metavar="COLOUR",
-    help="Colour behind the object: white, black or r,g,b in 0..1; the volume's or the set's own if not given.",
-)
-
-masks = click.option(
-    "--masks",
-    type=click.Choice(["ignored", "alpha"]),
-    help="What masks take out: unknown, the default, or empty, as around an object that is masked in all images.",
-)
-
-follow_links = click.option(
-    "--follow-links", is_flag=True, help="Read images that links in DATA lead to outside of it; if you trust the set."
-)
-
-downscale = click.option(
-    "--downscale",
-    type=Real(1, 1 << 20, "images are made smaller, by 2 for half as many pixels a side", FOLD),
-    metavar="K",
-    help="Make images K times smaller as they are read; the fit's where that is known, else 1.",
-)
-holdout = click.option(
-    "--holdout",
-    type=Whole(0, 1 << 20, "every 8th view by 8, none by 0"),
-    metavar="K",
-    help="Hold one view in K out for the split test, where DATA has no splits; the fit's where that is known, else 8.",
-)
-
-
-def require_within(name: str, value: float, low: float, high: float) -> None:
-    """UsageError for a number that is not in an interval, nor any number."""
-    if not low <= value <= high:
-        raise click.UsageError(f"{name} is {value:g}, want a number from {low:g} to {high:g}")
-
-
-def settings_of(pairs: tuple[str, ...]) -> dict[str, object]:
-    """`name=value` pairs as Python's literals: numbers, True, None, pairs in brackets; anything else is a word."""
-    changes: dict[str, object] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if len(text) > LONGEST:
-            raise click.UsageError(
-                f"--set {name:.60}: has {len(text):,} characters, want at most {LONGEST:,}; shorten it"
-            )
-        if not (name and equals):
-            raise click.UsageError(f"--set {pair:.60}: want NAME=VALUE of some characters, such as tv_density=1e-3")
-        changes[name] = text
-        with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
-            changes[name] = float(text)
-        wrong = contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-        with wrong, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
-    return changes
-
-
-def fitted(run: str) -> Volume:
-    """The volume of a file that is compared with pictures; RaymarchError for a scalar volume, which has no colours."""
-    from raymarch.errors import RaymarchError
-    from raymarch.io.volumes.volume_file import load
-    from raymarch.volumes.volume import Volume as Fitted
-
-    volume = load(run)
-    if not isinstance(volume, Fitted):
-        raise RaymarchError(
-            f"{run}: is a scalar volume, which has no colours to compare with pictures; take a fitted one, or"
-            " rm.evaluate(volume, views, march=rm.March(mode='x-ray')) in Python"
-        )
-    return volume
-
-
-def require_set(data: str | None, option: str, downscale: float | None, holdout: int | None, follow: bool) -> None:
-    """UsageError for options of how an image set is read where none is given."""
-    if data is None and (downscale is not None or holdout is not None or follow):
-        raise click.UsageError(f"--downscale, --holdout and --follow-links are of the image set {option}; give it")
-
-
-def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> dict[str, Any]:
-    """Options of `load_views` for views that belong to a fitted volume: what is asked for, else what its fit had."""
-    of_fit = volume.provenance.get("views")
-    known = of_fit if isinstance(of_fit, dict) else {}
-    return {
-        "downscale": known.get("downscale", 1.0) if downscale is None else downscale,
-        "holdout": known.get("holdout") if holdout is None else holdout,
-        **({"masks": "alpha"} if known.get("masks") == "alpha" else {}),
-    }
-
-
-def as_refined(volume: Volume, views: Views, *, say_so: bool = True) -> Views:
-    """Views of a fitted volume's set as the fit's refinement has them: the lens of all cameras, and the poses of views
-    that it was fitted to. What moved is said where it has not been yet."""
-    from raymarch.registration.intrinsics import views_with_shared
-
-    refined = volume.provenance.get("refined")
-    if not isinstance(refined, dict):
-        return views
-    from raymarch.registration.refined_fit import views_as_fitted
-
-    shared = refined.get("shared")
-    moved = views_with_shared(views, shared)
-    told = [f"{', '.join(shared)} of the cameras"] if shared and moved is not views else []
-    found = views_as_fitted(moved, volume.provenance)
-    if count := moved_poses(moved, found):
-        told.append(f"poses of {count} of {len(views)} views")
-    if say_so and told:
-        output.note(f"{' and '.join(told)} as the fit refined them")
-    return found
-
-
-def moved_poses(views: Views, others: Views) -> int:
-    """Count of cameras that stand elsewhere in the same views with other cameras."""
-    pairs = zip(views.cameras, others.cameras, strict=True)
-    return sum(bool((one.world_from_camera != other.world_from_camera).any()) for one, other in pairs)
-
-
-def places(command: Any) -> Any:
-    """Options for which of a file's channels, points in time and levels is meant, and which format it is read as."""
-    name = "Format to read it as, by its name in docs/volumes.md; found out from the file if not given."
-    command = click.option("--format", "format", metavar="NAME", help=name)(command)
-    count = click.IntRange(0)
-    for name, of in (("level", "pyramid levels"), ("time-point", "points in time"), ("channel", "channels or colours")):
-        word = "time" if name == "time-point" else name
-        command = click.option(f"--{name}", word, type=count, help=f"Which of several {of}, from 0.")(command)
-    return command
-
-
 clip_box = click.option("--clip-box", type=Box(), help="Show what lies in this box of the world alone.")
 clip_plane = click.option(
     "--clip-plane",
@@ -178,6 +33,40 @@ clip_plane = click.option(
     multiple=True,
     help="Show what lies where nx x + ny y + nz z >= offset alone; up to six times.",
 )
+others = click.option(
+    "--with", "others", metavar="VOLUME", multiple=True, help="Show another volume together with it; up to three times."
+)
+their_tables = click.option(
+    "--with-table",
+    "tables",
+    metavar="FILE|MAP",
+    multiple=True,
+    help="Transfer function of a volume given by --with, in their order; chosen as --table is if not given.",
+)
+
+
+read_as = click.option(
+    "--format",
+    "format",
+    metavar="NAME",
+    help="Format to read the volume as, by its name in docs/volumes.md; found out from the file if not given.",
+)
+
+
+def places(command: Any) -> Any:
+    """Options for which of a file's channels, points in time and levels is meant, and which format it is read as."""
+    command = read_as(command)
+    count = click.IntRange(0)
+    for name, of in (("level", "pyramid levels"), ("time-point", "points in time"), ("channel", "channels or colours")):
+        word = "time" if name == "time-point" else name
+        command = click.option(f"--{name}", word, type=count, help=f"Which of several {of}, from 0.")(command)
+    return command
+
+
+def require_within(name: str, value: float, low: float, high: float) -> None:
+    """UsageError for a number that is not in an interval, nor any number."""
+    if not low <= value <= high:
+        raise click.UsageError(f"{name} is {value:g}, want a number from {low:g} to {high:g}")
 
 
 def clip_of(box: list[list[float]] | None, planes: Sequence[list[float]], volume: Volume) -> Clip | None:
@@ -201,36 +90,6 @@ def clip_of(box: list[list[float]] | None, planes: Sequence[list[float]], volume
     return clip
 
 
-def plain(value: object) -> object:
-    """JSON-safe copy of a record: numbers that JSON cannot hold become null, tuples lists."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return in_letters(value) if isinstance(value, str) else value
-
-
-def print_json(record: dict) -> None:
-    """JSON output: one line on stdout."""
-    click.echo(json.dumps(plain(record), allow_nan=False))
-
-
-# Options of several volumes shown together, and the renderer that they say.
-
-others = click.option(
-    "--with", "others", metavar="VOLUME", multiple=True, help="Show another volume together with it; up to three times."
-)
-their_tables = click.option(
-    "--with-table",
-    "tables",
-    metavar="FILE|MAP",
-    multiple=True,
-    help="Transfer function of a volume given by --with, in their order; chosen as --table is if not given.",
-)
-
-
 def with_others(
     volume: Volume, march: March, shown: Shown, paths: Sequence[str], tables: Sequence[str]
 ) -> tuple[list[Volume], list[March]]:
@@ -239,7 +98,7 @@ def with_others(
     RaymarchError for what cannot be shown together.
     """
     from raymarch.io.volumes.volume_file import load
-    from raymarch.rendering.renderer import VOLUMES, marches_for
+    from raymarch.rendering.medium import VOLUMES, marches_for
 
     if len(tables) > len(paths):
         raise click.UsageError(f"--with-table is there {len(tables)} times, --with {len(paths)}; give one for each")
@@ -263,9 +122,8 @@ def _in_world_of(volume: AnyVolume, other: AnyVolume, path: str) -> AnyVolume:
     return other.in_world(world)  # type: ignore[union-attr]  # as only a scalar volume has one
 
 
-def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer | TogetherRenderer:
-    """Renderer of one volume, or of several together, all of them clipped."""
-    from raymarch.rendering.renderer import Renderer, TogetherRenderer
+def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer:
+    """Renderer of volumes, all of them clipped."""
+    from raymarch.rendering.renderer import Renderer
 
-    cut = [replace(march, clip=clip) for march in marches]
-    return Renderer(volumes[0], cut[0]) if len(volumes) == 1 else TogetherRenderer(volumes, cut)
+    return Renderer(volumes, [replace(march, clip=clip) for march in marches])

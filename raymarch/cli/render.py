@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from raymarch.cli import clip as clips
-from raymarch.cli import modes, options, output, paths
+from raymarch.cli import modes, options, output, set_options
 from raymarch.cli.clip import Clip, Images
 from raymarch.cli.option_kinds import require_not_given
+from raymarch.cli.set_options import SetReading
 from raymarch.cli.start import Device, computed_on
+from raymarch.cli.viewpoints import Viewpoints, viewpoints
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,12 +25,12 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Rendering
     from raymarch.volumes.volume import Volume
 
-MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
+MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 
 
 @click.command(epilog="Example: raymarch render tower.h5 --orbit 120 --out clip.mp4")
 @click.argument("run", metavar="VOLUME")
-@paths.where
+@viewpoints
 @options.clip_box
 @options.clip_plane
 @click.option("--out", required=True, help="Folder for PNG files, or a clip: .mp4, .webm (both by PyAV) or .gif.")
@@ -39,17 +41,14 @@ MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
 @modes.window
 @options.others
 @options.their_tables
+@options.read_as
 @options.overwrite
-@options.downscale
-@options.holdout
-@options.background
-@options.follow_links
+@set_options.set_reading(set_options.background)
 @computed_on
 def render(
-    run: str, where: paths.Where, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str,
+    run: str, viewpoints: Viewpoints, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str,
     fps: float, quality: float, extras: bool, shown: modes.Shown, window: list[float] | None, others: tuple[str, ...],
-    tables: tuple[str, ...], overwrite: bool, downscale: float | None, holdout: int | None, background: str | None,
-    follow_links: bool, device: Device,
+    tables: tuple[str, ...], format: str | None, overwrite: bool, reading: SetReading, device: Device,
 ) -> int:  # fmt: skip
     """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
 
@@ -60,27 +59,27 @@ def render(
     from raymarch.io.volumes.volume_file import load
     from raymarch.views.views import require_colour
 
-    where.require()
-    options.require_set(where.data, "--views DATA", downscale, holdout, follow_links)
+    viewpoints.require()
+    reading.require_set(viewpoints.data, "--views DATA")
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
     if clip:
         clip.require()
     else:
         require_not_given(["fps", "quality"], "is for a clip, and --out is a folder of pictures")
-        folder_named(out, where.data)
+        folder_named(out, viewpoints.data)
         Clip.require_folder_name(out)
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
-    volume = load(run)
+    volume = load(run, format=format)
     look = shown.look(volume, lit=not others)
     chosen = look.march
     modes.require_window(chosen, window)
     volumes = options.with_others(volume, chosen, shown, others, tables)
     box = _box_of(volumes[0])
-    behind = require_colour(background or look.background)
-    reading = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
+    behind = require_colour(reading.background or look.background)
     cut = options.clip_of(clip_box, clip_plane, volume)
-    named = where.cameras(run, volume, look, _seen_of(volumes, cut), reading)
+    how = {"background": behind, **reading.options(volume)}
+    named = viewpoints.cameras(run, volume, look, _seen_of(volumes, cut), how)
     device.start()
     # Else two would mix their pictures in one folder.
     click.get_current_context().with_resource(locked(out, "choose another --out"))
@@ -88,9 +87,9 @@ def render(
     if clip:
         clip.require_one_size(named)
     else:
-        pictures.require([name for name, _ in named], where.data)
+        pictures.require([name for name, _ in named], viewpoints.data)
 
-    from raymarch.cli.output import CountProgress
+    from raymarch.cli.progress import CountProgress
 
     with CountProgress("render", len(named)) as progress, options.renderer_of(*volumes, cut) as renderer:
         images = Images(
@@ -201,5 +200,5 @@ def _reach_met(depth: np.ndarray) -> tuple[float, float] | None:
     met = depth[np.isfinite(depth)]
     if not met.size:
         return None
-    near, far = np.percentile(met, MOST_MET)
+    near, far = np.percentile(met, MET_BETWEEN)
     return float(near), float(far)

@@ -1,4 +1,4 @@
-"""Imports of a command: what Taichi's decorators look for in vain, once for each function, is known at once."""
+"""Start of a verb: what Taichi's decorators would look for in vain is known, and the device to compute on runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, output
+from raymarch.cli import output
 from raymarch.cli.option_kinds import Whole, packed
 
 if TYPE_CHECKING:
     from raymarch.runtime import Runtime
 
 IMPORTER = "<frozen importlib._bootstrap>"  # whose frame stands above that of each module that is imported
+
+
+arch = click.option(
+    "--arch",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="Device to compute on.",
+)
+threads = click.option("--threads", type=Whole(1, 1024), metavar="N", help="Of the CPU; one a core if not given.")
 
 
 def spare_searches() -> None:
@@ -25,11 +35,6 @@ def spare_searches() -> None:
     together a quarter of a second of a command. The answer is the same.
     """
     getattr(inspect, "modulesbyfile", {}).setdefault(IMPORTER, "_frozen_importlib")
-
-
-# Options of the device to compute on.
-
-threads = click.option("--threads", type=Whole(1, 1024), metavar="N", help="Of the CPU; one a core if not given.")
 
 
 @dataclass(frozen=True)
@@ -51,4 +56,4 @@ class Device:
 
 def computed_on(command: Any) -> Any:
     """Options of the device, given to a command as `device`, a record of them."""
-    return options.arch(threads(packed(Device, "device")(command)))
+    return arch(threads(packed(Device, "device")(command)))

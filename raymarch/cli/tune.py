@@ -24,7 +24,7 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
     Fits and images then take them, with the same bytes as before. `raymarch info` says what is in force.
     """
     from raymarch.bench.tune import tune as measure
-    from raymarch.cli.output import StageProgress
+    from raymarch.cli.progress import StageProgress
     from raymarch.device import layout_choice
     from raymarch.runtime import start
 
@@ -33,7 +33,7 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
         require_not_given(["seconds"], "is for measuring, and --forget measures nothing")
         gone = layout_choice.forget()
         if as_json:
-            options.print_json({"forgotten": gone})
+            output.print_json({"forgotten": gone})
         else:
             output.result("forgotten; layouts are the default" if gone else "nothing was measured on this processor")
         return
@@ -41,7 +41,7 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
     with StageProgress() as progress:
         tuned = measure(seconds, progress)
     if as_json:
-        options.print_json({**asdict(tuned), "file": str(tuned.file), "processor": layout_choice.processor()})
+        output.print_json({**asdict(tuned), "file": str(tuned.file), "processor": layout_choice.processor()})
         return
     _show(tuned)
     if layout_choice.in_force().date is None:

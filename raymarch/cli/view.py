@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import modes, options, output, paths, serving
+from raymarch.cli import modes, options, output, serving, set_options, viewpoints
+from raymarch.cli.set_options import SetReading, as_refined
 from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
@@ -27,17 +28,15 @@ if TYPE_CHECKING:
 @modes.window
 @options.clip_box
 @options.clip_plane
-@paths.up
-@options.background
-@options.downscale
-@options.holdout
-@options.follow_links
+@viewpoints.up
+@options.read_as
+@set_options.background
+@set_options.set_reading()
 @computed_on
 def view(
     file: str, data: str | None, split: str, port: int, no_browser: bool, shown: modes.Shown,
     window: list[float] | None, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...],
-    up: list[float] | None, background: str | None, downscale: float | None, holdout: int | None, follow_links: bool,
-    device: Device,
+    up: list[float] | None, format: str | None, reading: SetReading, device: Device,
 ) -> None:  # fmt: skip
     """Look at the volume in FILE, of any format that raymarch reads, in a browser; Ctrl-C ends it.
 
@@ -51,20 +50,19 @@ def view(
     from raymarch.viewer.view import WatchedFile, view_file
     from raymarch.views.views import require_colour
 
-    options.require_set(data, "--views DATA", downscale, holdout, follow_links)
+    reading.require_set(data, "--views DATA")
     server = serving.server(port)
     try:
         with asked_to_stop() as asked:
-            watched = WatchedFile(file)
-            first = _begin(watched.volume, shown, clip_box, clip_plane, up, background)
+            watched = WatchedFile(file, format)
+            first = _begin(watched.volume, shown, clip_box, clip_plane, up, reading.background)
             modes.require_window(first.march, window)
             views = None
             if data is not None:
                 volume = watched.volume
-                how = {"follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
                 behind = require_colour(volume.background)
-                views = load_views(data, split, background=behind, for_fit=False, **how)
-                views = options.as_refined(volume, views)
+                views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume))
+                views = as_refined(volume, views)
             if asked():
                 raise KeyboardInterrupt
             device.start()
@@ -72,7 +70,7 @@ def view(
             looks = iter([first])  # of the file as it was read; of one that takes its place made anew, by the options
 
             def begin(volume: AnyVolume) -> DefaultLook:
-                return next(looks, None) or _begin(volume, shown, clip_box, clip_plane, up, background)
+                return next(looks, None) or _begin(volume, shown, clip_box, clip_plane, up, reading.background)
 
             view_file(server, watched, views, asked, begin, (window[0], window[1]) if window else None, ready)
     finally:

@@ -49,7 +49,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a demonstration came to: the fit, its scores on held-out views, and the pictures' names."""
+    """Result of a demonstration: the fit, its scores on held-out views, and the pictures' names."""
 
     fit: Fit
     scores: Evaluation
@@ -96,7 +96,7 @@ def demonstrate(
 
 
 def made_views(plan: Plan, show: Show) -> tuple[Views, Views]:
-    """Views of the scene to fit, and others held out from elsewhere."""
+    """Views of the scene for the fit, and held-out views from other positions."""
     solids, total, count = island(plan.seed), plan.train + plan.test, iter(range(1, 1 << 30))
 
     def one() -> None:
@@ -110,7 +110,7 @@ def made_views(plan: Plan, show: Show) -> tuple[Views, Views]:
 
 
 def _fitted(train: Views, plan: Plan, show: Show, report: Callable[[Report], None] | None) -> Fit:
-    """Fit of so many seconds, after a few steps in which its kernels are compiled: the first time that takes long."""
+    """Fit of so many seconds. A few steps before it compile the kernels, which takes long the first time."""
     show("compiling", 0, 1)
     if cut_short(fit(train, "quick", steps=WARM, resolution=plan.resolution, box=BOX).ended):
         raise KeyboardInterrupt  # there is nothing yet to look at

@@ -23,7 +23,7 @@ TARGET = np.array((0.0, 0.0, -0.08))
 
 
 def cameras(count: int, size: int, held_out: bool) -> list[Camera]:
-    """Cameras spread over a band of the sphere on a golden-angle spiral; those held out start and turn otherwise."""
+    """Cameras on a golden-angle spiral over a band of the sphere. Held-out ones start and turn otherwise."""
     k = np.arange(count)
     sine = -0.10 + 1.0 * (k + 0.5) / count
     azimuth = (1.1 - GOLDEN * k) if held_out else GOLDEN * k
@@ -71,7 +71,7 @@ def picture(solids: Sequence[Solid], camera: Camera, seed: int = 0) -> np.ndarra
 
 
 def display(linear: np.ndarray) -> np.ndarray:
-    """Display values of linear light: a shoulder, so that nothing is cut, and the power of 1 / 2.2."""
+    """Display values of linear light: a shoulder, so that nothing clips, then the power 1 / 2.2."""
     return (1 - np.exp(-1.25 * linear)) ** (1 / 2.2)
 
 
@@ -120,7 +120,7 @@ def _light(
 
 
 def _shaded(solids: Sequence[Solid], points: np.ndarray, asked: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Whether something stands between points (n, 3) and a place on the sun's disc, of those that are asked."""
+    """Whether a solid lies between points (n, 3) and a point on the sun's disc, for the `asked` points."""
     some = np.flatnonzero(asked)
     ways = SUN + WIDE * rng.uniform(-1, 1, (len(some), 3))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)

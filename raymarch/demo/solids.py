@@ -1,4 +1,4 @@
-"""Solids that a ray meets in closed form, each in its own frame: ellipsoids, boxes, and cones or cylinders."""
+"""Solids with closed-form ray intersections, each in its own frame: ellipsoids, boxes, cones and cylinders."""
 
 from __future__ import annotations
 

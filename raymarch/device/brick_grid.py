@@ -190,6 +190,41 @@ class BrickGrid(Grid):
         copies.refine_places(self.fields, top, self._places, level, self.activation.empty)
         begin_anew(self)
 
+    def grow(self, bricks: int) -> bool:
+        """Make room for so many bricks, if there is memory: it is taken anew, and what was compiled is compiled again.
+
+        Values, level and occupancy stay; moments and gradients start from zero. Where there is none all stays as it is.
+        """
+        how = self.slots, self.moments
+        copy = grid_bytes(pool_shape(self.bricks), self.degree, width=np.dtype(runtime.dtype()).itemsize)
+        try:  # with what the grid has now: once it is given back, its moments are lost
+            require_room(self, (*self.finest, bricks), freed=self._tree.size - copy)
+        except RaymarchError:
+            return False
+        self.end_fit()  # or the copy would lie beside all of it
+        kept, cells, allowed = self.download_bricks(), self.occupied_cells(), self.allowed_cells()
+        activation, level = self.activation, (self.shape, self.world_from_index)
+        nonfinite = self.fields.nonfinite_step[None]
+        self.close()
+        self.slots, self.moments = how
+        release()  # of the old pool too, before the new one is there
+        try:
+            self._allocate(bricks)
+            self.room, grown = bricks, True
+        except RaymarchError:  # there is room for what there was
+            self._allocate(self.room)
+            grown = False
+        begin_anew(self)
+        self.fields.nonfinite_step[None] = nonfinite
+        self.set_level(*level)
+        self.set_activation(activation)
+        self._put(kept.table + 1)
+        self._put_bricks(kept)
+        self.allow(allowed)
+        self.occupy(cells)
+        self.measure_occupancy()
+        return grown
+
     def end_fit(self) -> None:
         """Free gradients and moments, most of a fit's memory, unless all is small; values are read as before."""
         self.slots, self.moments = 0, False
@@ -219,42 +254,6 @@ class BrickGrid(Grid):
         numbers = np.where(table > 0, np.searchsorted(places, table), -1).astype(np.int32)
         cube = (len(places), BRICK, BRICK, BRICK)
         return Bricks(numbers, density.reshape(cube), features.reshape(*cube, width))
-
-
-def grow(grid: BrickGrid, bricks: int) -> bool:
-    """Make room for so many bricks, if there is memory: it is taken anew, and what was compiled is compiled again.
-
-    Values, level and occupancy stay; moments and gradients start from zero. Where there is none all stays as it is.
-    """
-    how = grid.slots, grid.moments
-    copy = grid_bytes(pool_shape(grid.bricks), grid.degree, width=np.dtype(runtime.dtype()).itemsize)
-    try:  # with what the grid has now: once it is given back, its moments are lost
-        require_room(grid, (*grid.finest, bricks), freed=grid._tree.size - copy)
-    except RaymarchError:
-        return False
-    grid.end_fit()  # or the copy would lie beside all of it
-    kept, cells, allowed = grid.download_bricks(), grid.occupied_cells(), grid.allowed_cells()
-    activation, level = grid.activation, (grid.shape, grid.world_from_index)
-    nonfinite = grid.fields.nonfinite_step[None]
-    grid.close()
-    grid.slots, grid.moments = how
-    release()  # of the old pool too, before the new one is there
-    try:
-        grid._allocate(bricks)
-        grid.room, grown = bricks, True
-    except RaymarchError:  # there is room for what there was
-        grid._allocate(grid.room)
-        grown = False
-    begin_anew(grid)
-    grid.fields.nonfinite_step[None] = nonfinite
-    grid.set_level(*level)
-    grid.set_activation(activation)
-    grid._put(kept.table + 1)
-    grid._put_bricks(kept)
-    grid.allow(allowed)
-    grid.occupy(cells)
-    grid.measure_occupancy()
-    return grown
 
 
 def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:

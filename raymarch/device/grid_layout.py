@@ -22,9 +22,14 @@ from raymarch.kernels.fit.adam import CUBE
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import table_shape
 
-# Device fields of a grid: samples, gradients, moments, marks, and where the grid lies.
-
 COLOURLESS = -1  # degree of a grid of density alone, as X-rays see
+STEP = 32  # samples along an axis that the room of a small grid is rounded up to
+BLOCKS = (1, 2, 4, 8)
+MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
+SLOTS = 64  # unrolled where they are added up
+OF_CUBES = ("m_cube", "v_cube")
+OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
+OF_CELLS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +101,6 @@ class Fields:
         return 2 * self.boxes - 1
 
 
-# Marks of a grid on the device: what is known of its blocks, of its cells and of which samples a step touched.
-
-OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
-OF_CELLS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
-
-
 def mark_fields(tree: ti.FieldsBuilder, blocks: Sequence[int], cells: Sequence[int]) -> dict[str, ti.Field]:
     """What is known of so many blocks, and one past the end along each axis, and of cells, a byte each."""
     fields, one_past = {}, [n + 1 for n in blocks]
@@ -121,23 +120,13 @@ def touched_fields(tree: ti.FieldsBuilder, words: Sequence[int], degree: int, sl
     return {"feature_cells": of_slots, "feature_samples": of_all}
 
 
-# Numbers of an owner of device memory that are set one by one: those that come together are one launch.
-
-
 def set_numbers(fields: Any, **values: Any) -> None:
-    """Set fields that have one scalar, vector or matrix each, by name.
+    """Set fields that have one scalar, vector or matrix each, by name, in one launch.
 
     The same names in the same order are one kernel for each tree of fields.
     """
     flat = np.concatenate([np.ravel(np.asarray(value, float)) for value in values.values()])
     numbers_in(flat, fields, tuple(values))
-
-
-STEP = 32  # samples along an axis that the room of a small grid is rounded up to
-BLOCKS = (1, 2, 4, 8)
-MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
-SLOTS = 64  # unrolled where they are added up
-OF_CUBES = ("m_cube", "v_cube")
 
 
 def _as_one(features: MatrixField, density: ti.Field) -> MatrixField:

@@ -1,4 +1,7 @@
-"""Image set on the device: 8-bit images, masks, poses, lenses, and the list of tiles that rays are drawn from."""
+"""Image set on the device: 8-bit images, masks, poses, lenses, and the list of tiles that rays are drawn from.
+
+A pyramid is the same set made smaller by halves, in one store.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,16 @@ from raymarch.kernels.rays.tile_list import RUN
 from raymarch.views.resize import smaller
 from raymarch.views.views import Views
 
-# Lens vector of a camera: what `kernels/rays/lens` takes for every model.
-
+TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
+STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
+BYTES_A_TILE = 15  # of the list, what each tile is, and its last error
+BYTES_A_DRAWN = 12  # of each of a step's, its error in it, and those they are chosen from
+BYTES_A_VIEW = 160
 BEYOND = 1.25  # of the image's corners: from there on it does not matter where points go
 
 
 def lens_vector(camera: Camera) -> np.ndarray:
-    """Lens vector (16,) of a camera.
+    """Lens vector (16,) of a camera: what `kernels/rays/lens` takes for every model.
 
     Example:
         >>> lens_vector(Camera.look_at((0, -4, 0), width=8, height=6))[2:5].tolist()
@@ -54,13 +60,6 @@ def _numbers(
     if lens.kind == ANGLES:  # the plane of angles is itself wider than the sphere
         stretch *= reach / max(float(np.sin(reach)), 0.3) if reach < np.pi / 2 else reach / 0.3
     return (*focal, *principal, float(lens.kind), reach, stretch * max(focal), *lens.numbers)
-
-
-TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
-STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
-BYTES_A_TILE = 15  # of the list, what each tile is, and its last error
-BYTES_A_DRAWN = 12  # of each of a step's, its error in it, and those they are chosen from
-BYTES_A_VIEW = 160
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,9 +247,6 @@ def _bits(mask: np.ndarray, tile: int) -> np.ndarray:
     rows = np.minimum(np.arange(0, height, tile), height - tile)[:, None, None, None] + np.arange(tile)[:, None]
     columns = np.minimum(np.arange(0, width, tile), width - tile)[None, :, None, None] + np.arange(tile)
     return (mask[rows, columns].reshape(-1, tile**2) * (1 << np.arange(tile**2))).sum(-1)
-
-
-# Image pyramid on the device: an image set, or the same made smaller by halves, in one store.
 
 
 class ImagePyramid(Holder):

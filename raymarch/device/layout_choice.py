@@ -1,4 +1,7 @@
-"""Choice of the memory layout: the block of each kind of grid, which depends on the processor."""
+"""Choice of the memory layout: the block of each kind of grid, which depends on the processor.
+
+What was measured lies in the user's cache, a file a processor, and is read once a process, by the first grid.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,13 @@ from raymarch.io.files.strict import read_json
 from raymarch.runtime.kernel_cache import cache_folder
 from raymarch.system.versions import version_of
 
+log = logging.getLogger(__name__)
+
 LARGE = 192**3  # samples from which a grid of degree 0 counts as large
 BLOCK = one_of(1, 2, 4)  # not 8, whose marks, and so what is refused for want of memory, are others
+VARIABLE = "RAYMARCH_LAYOUT"  # of the environment: "default" leaves what was measured aside
+LARGEST_FILE = 4096  # bytes
+KEYS = {"raymarch", "processor", "measured", "blocks"}
 
 
 @dataclass(frozen=True)
@@ -85,15 +93,6 @@ def kind_of(shape: Sequence[int], degree: int, slots: int) -> str:
     if degree > 0:
         return f"{use}_above"
     return f"{use}_large" if np.prod(shape, dtype=float) >= LARGE else use
-
-
-# Layout choices in the user's cache, a file a processor: read once a process, by the first grid.
-
-log = logging.getLogger(__name__)
-
-VARIABLE = "RAYMARCH_LAYOUT"  # of the environment: "default" leaves what was measured aside
-LARGEST_FILE = 4096  # bytes
-KEYS = {"raymarch", "processor", "measured", "blocks"}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 Taichi compiles a kernel anew for each tree and never frees what it compiled. So a tree that its owner closes is kept,
 up to a share of the machine's memory, and a larger one serves who wants less: its shape is its room, not its content.
+Owners give a tree back once, and any later use of them is an error, no crash.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.runtime.gpu_memory import gpu_bytes
 from raymarch.system import resources
+
+Fields = TypeVar("Fields")
+This = TypeVar("This", bound="Closing")
 
 SHARE = 0.25  # of the device's memory that may be kept
 SMALL = 64 << 20  # bytes of a tree up to which it may be much larger than who asks wants
@@ -147,8 +151,7 @@ def _keep(tree: Tree, at: int) -> None:
         _free(tree)
         return
     _kept.insert(at, tree)
-    if _spare not in resources.spare:
-        resources.spare.append(_spare)
+    resources.reclaim_with(_spare)
     while sum(tree.size for tree in _kept) > _most():
         _free(_kept.pop(0))
 
@@ -189,12 +192,6 @@ def _destroy(root: Any) -> None:
     builder.place(ti.field(ti.i32))
     _fillers.append(builder.finalize())
     ti.sync()
-
-
-# Ownership of device memory: one tree of fields, given back once, and an error, no crash, for any later use.
-
-Fields = TypeVar("Fields")
-This = TypeVar("This", bound="Closing")
 
 
 class Closing:

@@ -15,10 +15,9 @@ from raymarch.device.pool import Owner
 from raymarch.device.table_fields import (
     TABLE_BYTES,
     TableFields,
+    TableMemory,
     place_table,
     table_fields,
-    table_gradient,
-    upload_table,
 )
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
@@ -26,7 +25,6 @@ from raymarch.kernels.integrator.sample import KEPT_COLOURS, KEPT_DENSITIES
 from raymarch.kernels.light.shading import NUMBERS
 from raymarch.kernels.rays import ray_arrays
 from raymarch.kernels.rays.meeting import MOST
-from raymarch.volumes.transfer_function import TransferFunction
 
 RAY_STEP = 4096  # rays that the room of a small buffer is rounded up to
 
@@ -41,11 +39,11 @@ class RayFields:
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
     from which distance on gradients are whole [world unit]. `iso` is a surface's raw level, `shading` how it is lit, by
-    the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
+    the indices of `kernels.light.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
     along them before its other passes. `table` is read by modes that classify only.
     `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
-    `kept_density` and `kept_colour` are what a march keeps for its adjoint (`kernels.march.kept`), as (raw density,
-    number of the sample) and (red, green, blue, number of the sample). `draw` numbers the draws of its roulette.
+    `kept_density` and `kept_colour` are what a march keeps for its adjoint (`kernels.integrator.sample`), as (raw
+    density, number of the sample) and (red, green, blue, number of the sample). `draw` numbers its roulette's draws.
     `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
     adjoint of depth.
     """
@@ -76,7 +74,7 @@ def size_of(room: tuple[int, ...], keeps: bool = False) -> int:
     return room[0] * numbers_a_ray(keeps) * (4 if runtime.single_precision() else 8) + TABLE_BYTES
 
 
-class RayBuffer(Owner[RayFields]):
+class RayBuffer(TableMemory, Owner[RayFields]):
     """Ray buffer of `capacity` rays; made in the process's Taichi thread, freed by `close`.
 
     With `keeps` it has room for densities and colours of samples, which a march then keeps for its adjoint.
@@ -99,8 +97,6 @@ class RayBuffer(Owner[RayFields]):
             room=(self.capacity,), step=RAY_STEP, require=require,
         )  # fmt: skip
         self.fields.image.grad.fill(0)
-        self._table: TransferFunction | None = None
-        self._planes: np.ndarray | None = None
 
     @staticmethod
     def _build(room: tuple[int, ...], keeps: bool) -> tuple[ti.FieldsBuilder, RayFields]:
@@ -155,36 +151,8 @@ class RayBuffer(Owner[RayFields]):
         set_numbers(self.fields, near=(begin, whole))
 
     def set_surface(self, level: float, shading: Sequence[float]) -> None:
-        """Set the raw level of a surface, and how it is lit, by the indices of `kernels.march.shading`."""
+        """Set the raw level of a surface, and how it is lit, by the indices of `kernels.light.shading`."""
         set_numbers(self.fields, iso=level, shading=shading)
-
-    def set_table(self, table: TransferFunction) -> None:
-        """Set the transfer function of modes that classify; the one that is there already costs nothing."""
-        if table is not self._table:
-            upload_table(self.fields.table, table.values, table.rgba, table.unit_length)
-            self._table = table
-
-    def move_table(self, table: TransferFunction, by: np.ndarray) -> None:
-        """Set a transfer function with `by` (knot, 4) added to its colours and opacities, wherever that leads."""
-        upload_table(self.fields.table, table.values, table.rgba + by, table.unit_length)
-        self._table = None
-
-    def clear_table_gradient(self) -> None:
-        """Gradient by the table to zero."""
-        self.fields.table.d_rgba.fill(0)
-
-    def table_gradient(self, knots: int) -> np.ndarray:
-        """Gradient (knot, 4) by colours and opacities of the table: what the slots hold, added up in their order."""
-        return table_gradient(self.fields.table, knots)
-
-    def set_planes(self, planes: np.ndarray) -> None:
-        """Set the planes (plane, 4) that rays are clipped by: normal and offset where the grid lies, world or NDC."""
-        if self._planes is None or not np.array_equal(planes, self._planes):
-            room = np.zeros((MOST, 4), runtime.dtype())
-            room[: len(planes)] = planes
-            self.fields.planes.from_numpy(room)
-            self.fields.plane_count[None] = len(planes)
-            self._planes = planes
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:
         """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""

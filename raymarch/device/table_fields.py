@@ -1,8 +1,9 @@
-"""Transfer function on the device: its knots, bins that find them, and the slots of its gradient."""
+"""Transfer function on the device: its knots, bins that find them, the slots of its gradient, and who owns them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import taichi as ti
@@ -87,7 +88,41 @@ def table_gradient(table: TableFields, knots: int) -> np.ndarray:
     return total
 
 
-# Settings of one of several volumes on the device: its transfer function, the planes that cut it, whether it shows.
+class TableMemory:
+    """Memory of what a volume is read by, its transfer function and the planes that clip it; of an owner whose `fields`
+    have `table`, `planes` and `plane_count`. What is there already costs nothing."""
+
+    fields: Any
+    _table: TransferFunction | None = None
+    _planes: np.ndarray | None = None
+
+    def set_table(self, table: TransferFunction) -> None:
+        """Set the transfer function."""
+        if table is not self._table:
+            upload_table(self.fields.table, table.values, table.rgba, table.unit_length)
+            self._table = table
+
+    def move_table(self, table: TransferFunction, by: np.ndarray) -> None:
+        """Set a transfer function with `by` (knot, 4) added to its colours and opacities, wherever that leads."""
+        upload_table(self.fields.table, table.values, table.rgba + by, table.unit_length)
+        self._table = None
+
+    def clear_table_gradient(self) -> None:
+        """Set the gradient by the table to zero."""
+        self.fields.table.d_rgba.fill(0)
+
+    def table_gradient(self, knots: int) -> np.ndarray:
+        """Gradient (knot, 4) by colours and opacities of the table: what the slots hold, added up in their order."""
+        return table_gradient(self.fields.table, knots)
+
+    def set_planes(self, planes: np.ndarray) -> None:
+        """Set the planes (plane, 4) that rays are clipped by: normal and offset where the grid lies, world or NDC."""
+        if self._planes is None or not np.array_equal(planes, self._planes):
+            room = np.zeros((MOST, 4), runtime.dtype())
+            room[: len(planes)] = planes
+            self.fields.planes.from_numpy(room)
+            self.fields.plane_count[None] = len(planes)
+            self._planes = planes
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +136,7 @@ class MemberFields:
     shown: ti.Field
 
 
-class MemberSettings(Owner[MemberFields]):
+class MemberSettings(TableMemory, Owner[MemberFields]):
     """Settings of one of several volumes that are marched together; freed by `close`."""
 
     name = "this volume's settings"
@@ -119,24 +154,6 @@ class MemberSettings(Owner[MemberFields]):
         tree.place(f.plane_count, f.shown)
         return tree, f
 
-    def upload(self, table: TransferFunction | None, planes: np.ndarray, shown: bool) -> None:
-        """Set the transfer function if there is one, the planes (plane, 4), and whether anything is to be seen."""
-        if table is not None:
-            upload_table(self.fields.table, table.values, table.rgba, table.unit_length)
-        if len(planes):
-            room = np.zeros((MOST, 4), runtime.dtype())
-            room[: len(planes)] = planes
-            self.fields.planes.from_numpy(room)
-        set_numbers(self.fields, plane_count=len(planes), shown=shown)
-
-    def move_table(self, table: TransferFunction, by: np.ndarray) -> None:
-        """Set a transfer function with `by` (knot, 4) added to its colours and opacities, wherever that leads."""
-        upload_table(self.fields.table, table.values, table.rgba + by, table.unit_length)
-
-    def clear_table_gradient(self) -> None:
-        """Gradient by the table to zero."""
-        self.fields.table.d_rgba.fill(0)
-
-    def table_gradient(self, knots: int) -> np.ndarray:
-        """Gradient (knot, 4) by colours and opacities of the table: what the slots hold, added up in their order."""
-        return table_gradient(self.fields.table, knots)
+    def set_shown(self, shown: bool) -> None:
+        """Set whether anything of the volume is to be seen."""
+        set_numbers(self.fields, shown=shown)

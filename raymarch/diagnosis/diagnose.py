@@ -1,4 +1,6 @@
-"""Diagnosis of an image set: faults of poses, lenses, images and box, each with its cure."""
+"""Diagnosis of an image set: faults of poses, lenses, images and box, each with its cure.
+
+`diagnose` asks all it can in some seconds; `in_short`, at the start of each fit, what is quick to tell and certain."""
 
 from __future__ import annotations
 
@@ -25,6 +27,9 @@ MOST_VIEWS = 160  # that are asked, evenly spread
 MIN_MATCHES_A_VIEW = 12  # matches a view, under which they cannot say anything
 AGREED = 0.6  # of the matches, under which another reading of the poses is looked for
 AT_ODDS = 0.3  # of the matches, under which the poses are wrong in a way that nobody has told
+ASKED, EACH = 4, 6  # views, and how many of its neighbours each is compared with
+MIN_MATCHES_IN_ALL = 120  # matches in all
+QUICK_AT_ODDS, QUICK_AGREED = 0.5, 0.6  # of the matches, with the poses as given; as they are read otherwise
 
 
 @checked(views=VIEWS, box=optional(BOX))
@@ -113,13 +118,6 @@ def _of_cameras(
     findings += [lens, images.exposure(views, good, encoded)]
     findings += [images.blur(views, good), None if given is None else extent.box(views, given, scene)]
     return findings, scene
-
-
-# Diagnosis in short, at the start of each fit: only what is quick to tell and certain.
-
-ASKED, EACH = 4, 6  # views, and how many of its neighbours each is compared with
-MIN_MATCHES_IN_ALL = 120  # matches in all
-QUICK_AT_ODDS, QUICK_AGREED = 0.5, 0.6  # of the matches, with the poses as given; as they are read otherwise
 
 
 def in_short(views: Views) -> list[Finding]:

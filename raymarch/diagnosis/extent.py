@@ -1,4 +1,6 @@
-"""Extent of what the views show, by the crossings of matches, and the box held against it."""
+"""Extent of what the views show: a box held against points, masks or cameras, and silhouettes against each other.
+
+Of silhouettes it is how much of what masks show lies where all agree, in each reading of the poses."""
 
 from __future__ import annotations
 
@@ -112,8 +114,6 @@ def _box_by_cameras(views: Views, given: np.ndarray) -> Finding | None:
     cure = "give another, or leave it out, so that it is found"
     return Finding("box", "error", "no camera looks at the box: it is beside what they show, or behind them", cure)
 
-
-# Silhouettes held against each other: how much of what masks show lies where all agree, in each reading of poses.
 
 MASKED_VIEWS = 24  # views
 PLACES = 20  # a side of the box, that may be full

@@ -50,9 +50,6 @@ def by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda each: SEVERITIES.index(each.severity)))
 
 
-# Settings that a volume was fitted with, as far as its provenance tells them.
-
-
 def setting_of_fit(volume: Volume, name: str) -> object:
     """Value that a setting had in the fit of a volume; None where that is not known.
 

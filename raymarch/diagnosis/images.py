@@ -1,4 +1,6 @@
-"""Exposure of views against each other: brightness of the points that they have in common."""
+"""Faults of images: exposure that drifts, linear light, the kind of alpha, blur, and images that are there twice.
+
+Exposure is compared by the brightness of the points that views have in common, blur by the detail there."""
 
 from __future__ import annotations
 
@@ -16,66 +18,18 @@ DRIFT = 0.45  # f-stops from the first view to the last
 DARKEST, BRIGHTEST = 8 / 255, 250 / 255  # of a point whose brightness is compared
 FEWEST, FEW_VIEWS = 100, 8  # matches by which exposures can be told; views, by which a drift
 CURE = "fit an exposure for each image (--preset photos), or develop all photos alike"
-
-
-def brightness(views: Views, matches: Matches, encoded: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Mean colours (match, 3) of linear light about each match in its two views; NaN where too dark, bright or thin."""
-    radius = max(int(np.sqrt(np.mean([c.width * c.height for c in views.cameras])) / 250), 1)
-    out = np.full((2, len(matches), 3), np.nan)
-    for k, (view, place) in enumerate([(matches.first, matches.at_first), (matches.second, matches.at_second)]):
-        for i in np.unique(view):
-            mine = np.flatnonzero(view == i)
-            out[k, mine] = _about(views.image(int(i)), place[mine], radius, encoded)
-    return out[0], out[1]
-
-
-def _about(image: np.ndarray, place: np.ndarray, radius: int, encoded: bool) -> np.ndarray:
-    """Mean colours (point, 3) of linear light in squares about places [pixel] of an image."""
-    height, width, channels = image.shape
-    step = np.arange(-radius, radius + 1)
-    rows = np.clip(np.floor(place[:, 1]).astype(int)[:, None, None] + step[:, None], 0, height - 1)
-    columns = np.clip(np.floor(place[:, 0]).astype(int)[:, None, None] + step[None], 0, width - 1)
-    patch = image[rows, columns].reshape(len(place), -1, channels).astype(float) / 255
-    colour = patch[..., :3]
-    bad = (colour.max((1, 2)) > BRIGHTEST) | (colour.mean((1, 2)) < DARKEST)
-    if channels == 4:
-        bad |= patch[..., 3].min(1) < 0.99
-    mean = (linear_of_srgb(colour) if encoded else colour).mean(1)
-    mean[bad] = np.nan
-    return np.maximum(mean, 1e-5)
-
-
-def exposures(views: Views, matches: Matches, encoded: bool = True) -> np.ndarray | None:
-    """Exposures (view, 3) [f-stop] of each channel, their median at 0, by least absolute differences; or None."""
-    first, second = brightness(views, matches, encoded)
-    known = np.isfinite(first).all(1) & np.isfinite(second).all(1)
-    if known.sum() < FEWEST:
-        return None
-    i, j = matches.first[known], matches.second[known]
-    step = np.log2(second[known] / first[known])
-    count = len(views)
-    found = np.stack([consensus(count, i, j, step[:, channel]) for channel in range(3)], axis=1)
-    met = np.bincount(i, minlength=count) + np.bincount(j, minlength=count) >= 8
-    if met.sum() < 2:
-        return None
-    found[~met] = np.nan
-    return found - np.nanmedian(found, axis=0)
-
-
-def consensus(count: int, first: np.ndarray, second: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Values (count,) whose steps from `first` to `second` are nearest to those given, by least absolutes."""
-    found: np.ndarray = np.zeros(count)
-    for _ in range(10):
-        rest = step - (found[second] - found[first])
-        weight = 1 / np.maximum(np.abs(rest), 0.03)
-        normal, right = np.zeros((count, count)), np.zeros(count)
-        for a, b, sign in ((first, first, 1), (second, second, 1), (first, second, -1), (second, first, -1)):
-            np.add.at(normal, (a, b), sign * weight)
-        np.add.at(right, second, weight * step)
-        np.add.at(right, first, -weight * step)
-        ridge = 1e-3 * float(np.median(np.diag(normal))) + 1e-9
-        found = np.linalg.solve(normal + ridge * np.eye(count), right)
-    return found
+MOST = 16  # views that are asked, evenly spread
+MIN_PIXELS = 400  # pixels or points by which something can be told
+OPAQUE, SHOWING = 255, 31  # of alpha
+DARK, WIDE = 0.38, 1.35  # median over highlight, log of upper over lower quartile: of linear light, not of display
+BRIGHT = 128  # display values from which linear light of 8 bits leaves some out
+EMPTY = 2e-3  # of pixels in values that 8-bit linear light leaves out
+ENCODE = "encode them as sRGB (display values) before they are written to 8 bits; renderers call it the view transform"
+BODY = 1e-3  # of an image's pixels, that are opaque where it shows solid things
+SLOPE = 0.5  # of log colour by log alpha: 0 for straight alpha, 1 for premultiplied
+BLURRED = 1.2  # of log2 of fine detail, under the median view
+MIN_SHARP_MATCHES = 100  # matches
+SPARSE = 16  # pixels from one that is looked at to the next, to tell images apart
 
 
 def exposure(views: Views, matches: Matches, encoded: bool = True) -> Finding | None:
@@ -124,17 +78,64 @@ def exposure_by_alpha(views: Views) -> Finding | None:
     return Finding("exposure", "warning", message, CURE)
 
 
-# Encoding of images: linear light where display values are wanted, and the kind of alpha.
+def consensus(count: int, first: np.ndarray, second: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Values (count,) whose steps from `first` to `second` are nearest to those given, by least absolutes."""
+    found: np.ndarray = np.zeros(count)
+    for _ in range(10):
+        rest = step - (found[second] - found[first])
+        weight = 1 / np.maximum(np.abs(rest), 0.03)
+        normal, right = np.zeros((count, count)), np.zeros(count)
+        for a, b, sign in ((first, first, 1), (second, second, 1), (first, second, -1), (second, first, -1)):
+            np.add.at(normal, (a, b), sign * weight)
+        np.add.at(right, second, weight * step)
+        np.add.at(right, first, -weight * step)
+        ridge = 1e-3 * float(np.median(np.diag(normal))) + 1e-9
+        found = np.linalg.solve(normal + ridge * np.eye(count), right)
+    return found
 
-MOST = 16  # views that are asked, evenly spread
-MIN_PIXELS = 400  # pixels or points by which something can be told
-OPAQUE, SHOWING = 255, 31  # of alpha
-DARK, WIDE = 0.38, 1.35  # median over highlight, log of upper over lower quartile: of linear light, not of display
-BRIGHT = 128  # display values from which linear light of 8 bits leaves some out
-EMPTY = 2e-3  # of pixels in values that 8-bit linear light leaves out
-ENCODE = "encode them as sRGB (display values) before they are written to 8 bits; renderers call it the view transform"
-BODY = 1e-3  # of an image's pixels, that are opaque where it shows solid things
-SLOPE = 0.5  # of log colour by log alpha: 0 for straight alpha, 1 for premultiplied
+
+def exposures(views: Views, matches: Matches, encoded: bool = True) -> np.ndarray | None:
+    """Exposures (view, 3) [f-stop] of each channel, their median at 0, by least absolute differences; or None."""
+    first, second = brightness(views, matches, encoded)
+    known = np.isfinite(first).all(1) & np.isfinite(second).all(1)
+    if known.sum() < FEWEST:
+        return None
+    i, j = matches.first[known], matches.second[known]
+    step = np.log2(second[known] / first[known])
+    count = len(views)
+    found = np.stack([consensus(count, i, j, step[:, channel]) for channel in range(3)], axis=1)
+    met = np.bincount(i, minlength=count) + np.bincount(j, minlength=count) >= 8
+    if met.sum() < 2:
+        return None
+    found[~met] = np.nan
+    return found - np.nanmedian(found, axis=0)
+
+
+def brightness(views: Views, matches: Matches, encoded: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Mean colours (match, 3) of linear light about each match in its two views; NaN where too dark, bright or thin."""
+    radius = max(int(np.sqrt(np.mean([c.width * c.height for c in views.cameras])) / 250), 1)
+    out = np.full((2, len(matches), 3), np.nan)
+    for k, (view, place) in enumerate([(matches.first, matches.at_first), (matches.second, matches.at_second)]):
+        for i in np.unique(view):
+            mine = np.flatnonzero(view == i)
+            out[k, mine] = _about(views.image(int(i)), place[mine], radius, encoded)
+    return out[0], out[1]
+
+
+def _about(image: np.ndarray, place: np.ndarray, radius: int, encoded: bool) -> np.ndarray:
+    """Mean colours (point, 3) of linear light in squares about places [pixel] of an image."""
+    height, width, channels = image.shape
+    step = np.arange(-radius, radius + 1)
+    rows = np.clip(np.floor(place[:, 1]).astype(int)[:, None, None] + step[:, None], 0, height - 1)
+    columns = np.clip(np.floor(place[:, 0]).astype(int)[:, None, None] + step[None], 0, width - 1)
+    patch = image[rows, columns].reshape(len(place), -1, channels).astype(float) / 255
+    colour = patch[..., :3]
+    bad = (colour.max((1, 2)) > BRIGHTEST) | (colour.mean((1, 2)) < DARKEST)
+    if channels == 4:
+        bad |= patch[..., 3].min(1) < 0.99
+    mean = (linear_of_srgb(colour) if encoded else colour).mean(1)
+    mean[bad] = np.nan
+    return np.maximum(mean, 1e-5)
 
 
 def colour_space(views: Views, points: list[Features]) -> Finding | None:
@@ -238,13 +239,6 @@ def _summed(image: np.ndarray) -> np.ndarray:
     wide = np.pad(image, 2)
     rows = np.sum([wide[k : k + image.shape[0]] for k in range(5)], axis=0)
     return np.sum([rows[:, k : k + image.shape[1]] for k in range(5)], axis=0)
-
-
-# Blurred views, against those that see the same; and images that are there twice.
-
-BLURRED = 1.2  # of log2 of fine detail, under the median view
-MIN_SHARP_MATCHES = 100  # matches
-SPARSE = 16  # pixels from one that is looked at to the next, to tell images apart
 
 
 def blur(views: Views, matches: Matches) -> Finding | None:

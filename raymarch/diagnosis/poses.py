@@ -1,4 +1,6 @@
-"""Conventions of poses and order of images: the reading under which a set's matches agree with its cameras."""
+"""Faults of poses: another convention, images in another order, single views that are off, and an up that is not z.
+
+They are told by matches of the images: the reading of the poses is sought under which most matches agree with them."""
 
 from __future__ import annotations
 
@@ -21,6 +23,19 @@ from raymarch.views.views import Views
 
 MOST = 6000  # matches that are asked
 CLEARLY = 0.25  # more of the matches that have to agree with another reading than with the poses as they are
+ASKED = 22  # views, of which each is compared with each
+HALF = 0.5
+STRONG = 2.5  # times as many matches as two views usually have, by which two are said to show the same
+MIN_MATCHES_OF_PAIR = 20  # matches of such two
+MIN_MATCHES_OF_VIEW = 24  # matches by which a view is judged
+DOUBTFUL = 0.8  # of what views usually have in agreement, under which one is looked at
+AT_ODDS = 0.33  # of that, under which one is named though no turn mends it
+MENDED = 0.75  # of that, which a turn has to reach
+FEW, LOOKED_AT = 0.25, 4  # of the views may be single ones; more of them are looked at
+STEPS, WIDTH = 16, 1e-5  # of a descent; of differences [radian]
+LEAST = np.deg2rad(0.3)
+STARTS = np.deg2rad(5) * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])  # turns from which one is sought
+OFF = np.deg2rad(30.0)  # from z, from which on it is worth a note
 
 
 def convention(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> tuple[Finding | None, np.ndarray]:
@@ -43,14 +58,6 @@ def convention(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarra
 
 def _some(count: int) -> np.ndarray:
     return np.linspace(0, count - 1, min(count, MOST)).astype(int)
-
-
-# Order of the images against the cameras, where the images match each other but agree with no reading of the poses.
-
-ASKED = 22  # views, of which each is compared with each
-HALF = 0.5
-STRONG = 2.5  # times as many matches as two views usually have, by which two are said to show the same
-MIN_MATCHES_OF_PAIR = 20  # matches of such two
 
 
 def image_order(views: Views, points: list[Features]) -> Finding:
@@ -112,18 +119,6 @@ def _orders(names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
         place_number, place_letters = np.argsort(by_number), np.argsort(by_letters)
         yield "by number where the cameras are by letters", by_letters[place_number]
         yield "by letters where the cameras are by number", by_number[place_letters]
-
-
-# Single views that disagree with their neighbours, and the turn that would make them agree.
-
-MIN_MATCHES_OF_VIEW = 24  # matches by which a view is judged
-DOUBTFUL = 0.8  # of what views usually have in agreement, under which one is looked at
-AT_ODDS = 0.33  # of that, under which one is named though no turn mends it
-MENDED = 0.75  # of that, which a turn has to reach
-FEW, LOOKED_AT = 0.25, 4  # of the views may be single ones; more of them are looked at
-STEPS, WIDTH = 16, 1e-5  # of a descent; of differences [radian]
-LEAST = np.deg2rad(0.3)
-STARTS = np.deg2rad(5) * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])  # turns from which one is sought
 
 
 def single_views(views: Views, poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> list[Finding]:
@@ -229,11 +224,6 @@ def _turned(poses: np.ndarray, view: int, turn: np.ndarray) -> np.ndarray:
     out = poses.copy()
     out[view] = poses[view] @ exp_rigid(np.concatenate([np.zeros(3), turn]))
     return out
-
-
-# Up of a set's world, where orbits about z would show what is in it lying down.
-
-OFF = np.deg2rad(30.0)  # from z, from which on it is worth a note
 
 
 def upright(views: Views) -> Finding | None:

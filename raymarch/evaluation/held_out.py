@@ -1,4 +1,6 @@
-"""Held-out evaluation: PSNR, SSIM and LPIPS of a volume on views that it was not fitted to."""
+"""Held-out evaluation: PSNR, SSIM and LPIPS of a volume on views that it was not fitted to.
+
+Scores of the object alone count what the set's masks, its alpha, or its box and background tell from the rest."""
 
 from __future__ import annotations
 
@@ -6,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from raymarch.errors import short
 from raymarch.evaluation.metrics import LEAST, Distance, lpips_distance, psnr, psnr_halves, ssim
 from raymarch.geometry.boxes import camera_in_box, meets_box
 from raymarch.geometry.camera import Camera
-from raymarch.html.card import Shown, card, listing
+from raymarch.html.card import card, html_of, listing
 from raymarch.rendering.march_settings import MARCH, March
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.contents import require_pixels
@@ -24,56 +25,14 @@ from raymarch.views.identity import is_same_source
 from raymarch.views.views import VIEWS, Views
 from raymarch.volumes.volume import VOLUME, AnyVolume
 
-# Object's mask of a view: what masked scores count, by the set's masks, by alpha, or by its box and background.
-
+log = logging.getLogger(__name__)
+FAR = 0.01  # mean squared error over that of one colour all over
+GAP = 10.0  # dB under what a fit had on its own rays, from which on views are doubted to be of its set
+SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips")
 ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
 BOX = "the set's box, where the image is not its background"
 UNLIKE = 0.1  # display value, by which a channel of the object differs from the background
-
-
-def object_mask(views: Views, view: int) -> np.ndarray | None:
-    """Pixels (height, width) that show the object; None where nothing tells it from the rest.
-
-    The view's mask, and where alpha is over 0. Of a set that has neither but a box before its cameras, the pixels
-    whose rays meet the box and whose colour is not the background's.
-    """
-    mask = views.mask(view)
-    if views.shows_silhouettes:
-        shows = views.image(view)[..., 3] > 0
-        return shows if mask is None else shows & mask
-    if (box := _box_before_cameras(views)) is None:
-        return mask
-    unlike = np.abs(views.rgb(view) - np.asarray(views.background)).max(-1) > UNLIKE
-    shows = unlike & _meets(views.cameras[view], box)
-    return shows if mask is None else shows & mask
-
-
-def told_by(views: Views) -> str:
-    """What the object's masks of a set are made of, in words; "" where it has none."""
-    masks = any(views.mask(i) is not None for i in range(len(views)))
-    if views.shows_silhouettes:
-        return BOTH if masks else ALPHA
-    if _box_before_cameras(views) is not None:
-        return f"{MASK}, and {BOX}" if masks else BOX
-    return MASK if masks else ""
-
-
-def _box_before_cameras(views: Views) -> np.ndarray | None:
-    """The set's own box (2, 3), if no camera stands in it: what is behind it is background then."""
-    if views.box is None:
-        return None
-    return None if camera_in_box(views.cameras, views.box) else views.box
-
-
-def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
-    """Pixels (height, width) whose rays meet a box."""
-    rays = camera.rays()
-    return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)
-
-
-# Card of an evaluation in a notebook: the means, and the scores of each view.
-
-NAMES = {
+SCORE_NAMES = {
     "psnr": "PSNR [dB]",
     "ssim": "SSIM",
     "lpips": "LPIPS",
@@ -81,42 +40,7 @@ NAMES = {
     "psnr_masked": "PSNR of the object [dB]",
     "ssim_masked": "SSIM of the object",
 }
-MOST = 40  # views that are listed, worst first
-
-
-class EvaluationCard(Shown):
-    """Scores that show themselves in a notebook; `Evaluation` has the fields."""
-
-    psnr: float
-    views: tuple[Any, ...]
-    seconds_per_image: float
-    masked_by: str
-    lpips_missing: str
-
-    def _card(self) -> str:
-        known = [name for name in NAMES if getattr(self, name) is not None]
-        rows: list[tuple[str, object]] = [(NAMES[name], _short(getattr(self, name))) for name in known]
-        rows += [
-            ("views", len(self.views)),
-            ("seconds an image", f"{self.seconds_per_image:.3g}"),
-            ("object told by", self.masked_by),
-            ("no LPIPS as", self.lpips_missing),
-        ]
-        worst = sorted(self.views, key=lambda view: view.psnr)[:MOST]
-        lines = [[view.name, *(_short(getattr(view, name)) for name in known)] for view in worst]
-        heads = ["view, worst first", *(NAMES[name] for name in known)]
-        return card("Evaluation", rows) + listing(heads, lines)
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-log = logging.getLogger(__name__)
-
-FAR = 0.01  # mean squared error over that of one colour all over
-GAP = 10.0  # dB under what a fit had on its own rays, from which on views are doubted to be of its set
-SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips")
+MAX_LISTED = 40  # views that are listed, worst first
 
 
 @dataclass(frozen=True)
@@ -142,7 +66,7 @@ class ViewScore:
 
 
 @dataclass(frozen=True)
-class Evaluation(EvaluationCard):
+class Evaluation:
     """Result of `evaluate`: means over the views that have a score, each view's, and the seconds an image took.
 
     Attributes:
@@ -161,6 +85,9 @@ class Evaluation(EvaluationCard):
     lpips: float | None = None
     masked_by: str = ""
     lpips_missing: str = ""
+
+    def _repr_html_(self) -> str | None:
+        return html_of(evaluation_card, self)
 
     def __repr__(self) -> str:
         similarity = "none" if self.ssim is None else f"{self.ssim:.4f}"
@@ -225,6 +152,35 @@ def evaluate(
     )
 
 
+def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:
+    """Score of one view's image (height, width, 3), which is clipped to 0..1; LPIPS by `distance`, if any."""
+    truth, shown = views.rgb(view), np.clip(image, 0, 1)  # an x-ray is brighter than any display
+    mask, inside = views.mask(view), object_mask(views, view)
+
+    def similarity(within: np.ndarray | None) -> float | None:
+        large = min(image.shape[:2]) >= 11 and (within is None or within[5:-5, 5:-5].any())
+        return ssim(shown, truth, within) if large else None
+
+    def perceived(of: Distance) -> float:
+        return of(shown if mask is None else np.where(mask[..., None], shown, truth), truth)
+
+    return ViewScore(
+        name=views.names[view],
+        psnr=psnr(shown, truth, mask),
+        ssim=similarity(mask),
+        psnr_halves=psnr_halves(shown, truth, mask),
+        psnr_masked=psnr(shown, truth, inside) if inside is not None and inside.any() else None,
+        ssim_masked=None if inside is None else similarity(inside),
+        lpips=None if distance is None or min(image.shape[:2]) < LEAST else perceived(distance),
+    )
+
+
+def _mean(numbers: list[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    known = [number for number in known if not np.isinf(number)] or known
+    return float(np.mean(known)) if known else None
+
+
 def background_of(volume: AnyVolume, views: Views) -> Sequence[float]:
     """Background over which a volume is compared with views: theirs where images have alpha, and so show it; else its
     own, which may have been learned, for a set's says nothing of images that are whole."""
@@ -269,30 +225,61 @@ def doubt_of_set(volume: AnyVolume, views: Views, image: np.ndarray) -> str:
     return f"{seen}{whose}; give the set and the volume that belong together"
 
 
-def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:
-    """Score of one view's image (height, width, 3), which is clipped to 0..1; LPIPS by `distance`, if any."""
-    truth, shown = views.rgb(view), np.clip(image, 0, 1)  # an x-ray is brighter than any display
-    mask, inside = views.mask(view), object_mask(views, view)
+def object_mask(views: Views, view: int) -> np.ndarray | None:
+    """Pixels (height, width) that show the object; None where nothing tells it from the rest.
 
-    def similarity(within: np.ndarray | None) -> float | None:
-        large = min(image.shape[:2]) >= 11 and (within is None or within[5:-5, 5:-5].any())
-        return ssim(shown, truth, within) if large else None
-
-    def perceived(of: Distance) -> float:
-        return of(shown if mask is None else np.where(mask[..., None], shown, truth), truth)
-
-    return ViewScore(
-        name=views.names[view],
-        psnr=psnr(shown, truth, mask),
-        ssim=similarity(mask),
-        psnr_halves=psnr_halves(shown, truth, mask),
-        psnr_masked=psnr(shown, truth, inside) if inside is not None and inside.any() else None,
-        ssim_masked=None if inside is None else similarity(inside),
-        lpips=None if distance is None or min(image.shape[:2]) < LEAST else perceived(distance),
-    )
+    The view's mask, and where alpha is over 0. Of a set that has neither but a box before its cameras, the pixels
+    whose rays meet the box and whose colour is not the background's.
+    """
+    mask = views.mask(view)
+    if views.shows_silhouettes:
+        shows = views.image(view)[..., 3] > 0
+        return shows if mask is None else shows & mask
+    if (box := _box_before_cameras(views)) is None:
+        return mask
+    unlike = np.abs(views.rgb(view) - np.asarray(views.background)).max(-1) > UNLIKE
+    shows = unlike & _meets(views.cameras[view], box)
+    return shows if mask is None else shows & mask
 
 
-def _mean(numbers: list[float | None]) -> float | None:
-    known = [number for number in numbers if number is not None]
-    known = [number for number in known if not np.isinf(number)] or known
-    return float(np.mean(known)) if known else None
+def told_by(views: Views) -> str:
+    """What the object's masks of a set are made of, in words; "" where it has none."""
+    masks = any(views.mask(i) is not None for i in range(len(views)))
+    if views.shows_silhouettes:
+        return BOTH if masks else ALPHA
+    if _box_before_cameras(views) is not None:
+        return f"{MASK}, and {BOX}" if masks else BOX
+    return MASK if masks else ""
+
+
+def _box_before_cameras(views: Views) -> np.ndarray | None:
+    """The set's own box (2, 3), if no camera stands in it: what is behind it is background then."""
+    if views.box is None:
+        return None
+    return None if camera_in_box(views.cameras, views.box) else views.box
+
+
+def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
+    """Pixels (height, width) whose rays meet a box."""
+    rays = camera.rays()
+    return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)
+
+
+def evaluation_card(evaluation: Evaluation) -> str:
+    """HTML of an evaluation for a notebook: the means, and the scores of each view."""
+    known = [name for name in SCORE_NAMES if getattr(evaluation, name) is not None]
+    rows: list[tuple[str, object]] = [(SCORE_NAMES[name], _short(getattr(evaluation, name))) for name in known]
+    rows += [
+        ("views", len(evaluation.views)),
+        ("seconds an image", f"{evaluation.seconds_per_image:.3g}"),
+        ("object told by", evaluation.masked_by),
+        ("no LPIPS as", evaluation.lpips_missing),
+    ]
+    worst = sorted(evaluation.views, key=lambda view: view.psnr)[:MAX_LISTED]
+    lines = [[view.name, *(_short(getattr(view, name)) for name in known)] for view in worst]
+    heads = ["view, worst first", *(SCORE_NAMES[name] for name in known)]
+    return card("Evaluation", rows) + listing(heads, lines)
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -1,4 +1,6 @@
-"""Image metrics: PSNR and SSIM, inside a mask too, and PSNR by halves."""
+"""Image metrics: PSNR and SSIM, inside a mask too, PSNR by halves, and LPIPS.
+
+LPIPS is a learned perceptual distance; PyTorch, the package `lpips` and its network's weights must be there for it."""
 
 from __future__ import annotations
 
@@ -17,26 +19,9 @@ from raymarch.views.exposure import exposures_of, moments
 
 HALVES_RIDGE = (1e-3, 1e-3)  # pixels' worth: nothing beside a half image
 FEW = 16  # pixels of a half under which it tells no exposure
-
-
-def _pair(image: Numbers, truth: Numbers) -> tuple[np.ndarray, np.ndarray]:
-    image, truth = display("image", image), display("truth", truth)
-    if image.shape != truth.shape:
-        raise RaymarchError(f"images are {image.shape} and {truth.shape}, want one shape; resize one of them")
-    return np.clip(image, 0, 1), truth
-
-
-def inside_mask(mask: Numbers, image: np.ndarray) -> np.ndarray:
-    """Mask of an image, with a pixel in it; else RaymarchError."""
-    try:
-        inside = np.asarray(mask)
-    except ValueError:  # rows of several lengths
-        inside = np.empty(0)
-    if inside.dtype != bool or inside.shape != image.shape[:2]:
-        raise RaymarchError(f"mask is {shown(mask)}, want bools {image.shape[:2]}, True for the pixels that count")
-    if not inside.any():
-        raise RaymarchError("mask has no pixel that counts, want one or more; leave the view out")
-    return inside
+NETWORK = "alex"  # as in Zhang et al. 2018, and most tables
+LEAST = 32  # pixels a side that the network's poolings leave something of
+Distance = Callable[[np.ndarray, np.ndarray], float]
 
 
 def psnr(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
@@ -125,12 +110,17 @@ def ssim(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     return float(np.mean(score if centres is None else score[centres]))
 
 
-# LPIPS, a learned perceptual distance, where PyTorch, the package `lpips` and its network's weights are there.
-
-NETWORK = "alex"  # as in Zhang et al. 2018, and most tables
-LEAST = 32  # pixels a side that the network's poolings leave something of
-
-Distance = Callable[[np.ndarray, np.ndarray], float]
+def inside_mask(mask: Numbers, image: np.ndarray) -> np.ndarray:
+    """Mask of an image, with a pixel in it; else RaymarchError."""
+    try:
+        inside = np.asarray(mask)
+    except ValueError:  # rows of several lengths
+        inside = np.empty(0)
+    if inside.dtype != bool or inside.shape != image.shape[:2]:
+        raise RaymarchError(f"mask is {shown(mask)}, want bools {image.shape[:2]}, True for the pixels that count")
+    if not inside.any():
+        raise RaymarchError("mask has no pixel that counts, want one or more; leave the view out")
+    return inside
 
 
 def lpips_distance() -> tuple[Distance | None, str]:
@@ -168,3 +158,10 @@ def _weights() -> Path:
     hub = importlib.import_module("torch.hub")
     url = importlib.import_module("torchvision.models").AlexNet_Weights.DEFAULT.url
     return Path(hub.get_dir()) / "checkpoints" / PurePosixPath(urlparse(url).path).name
+
+
+def _pair(image: Numbers, truth: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    image, truth = display("image", image), display("truth", truth)
+    if image.shape != truth.shape:
+        raise RaymarchError(f"images are {image.shape} and {truth.shape}, want one shape; resize one of them")
+    return np.clip(image, 0, 1), truth

@@ -65,7 +65,11 @@ class Clock:
         """Note that the step was made; time in which the process was stopped, as by Ctrl-Z, is left out."""
         took, worked = time.perf_counter() - self._began[0], time.process_time() - self._began[1]
         if (idle := took - worked) > max(STOPPED, took / 2):
-            log.warning("the process was stopped for %.0f s, or had no processor; they are no time of the fit", idle)
+            log.warning(
+                "a step stood still for %.0f s, as after Ctrl-Z, while the computer slept or other programs had the"
+                " processors; the fit's seconds leave that out",
+                idle,
+            )
             self.set_back(self.seconds - idle)
             took -= idle
         if self._stands:

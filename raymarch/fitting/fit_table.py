@@ -1,4 +1,4 @@
-"""Transfer function recovered from pictures of a known volume."""
+"""Transfer function recovered from pictures of a known volume: by Adam on a Tape, then by steps of Gauss and Newton."""
 
 from __future__ import annotations
 
@@ -17,94 +17,28 @@ from raymarch.device.image_store import ImagePyramid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
-from raymarch.fitting.cards import TableFitCard
-from raymarch.fitting.plan.bounds import narrow
+from raymarch.fitting.pruning import narrow
 from raymarch.fitting.settings.objective import LOSSES
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
+from raymarch.html.card import card, html_of
+from raymarch.html.picture import curve
 from raymarch.kernels.fit.losses import counting
 from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.rendering.march_settings import March
 from raymarch.views.views import VIEWS, Views, require_colour
-from raymarch.volumes.transfer_function import MOST_OPAQUE, TRANSFER, TransferFunction
+from raymarch.volumes.transfer_function import MOST_OPAQUE, TRANSFER, TransferFunction, table_picture
 from raymarch.volumes.volume import VOLUME, Volume
-
-# Gauss-Newton step of a transfer function towards pictures of a known volume.
-
-DAMPING = 1e-6  # of the mean of the normal matrix's diagonal
-ROUNDS = 8  # in which numbers at their bounds are held
-
-
-def gauss_newton_step(volume: Volume, views: Views, march: March, rays: int, seed: int) -> TransferFunction:
-    """Table of `march` after one step, by random rays of all views that count, kept within 0..1."""
-    table = march.transfer
-    assert table is not None
-    counted = [_pixels_that_count(views, i) for i in range(len(views))]
-    fullest = max(range(len(views)), key=lambda i: len(counted[i]))
-    size, each = 4 * len(table.values), min(max(rays // len(views), 1), len(counted[fullest]))
-    columns = [Parameters(table=unit.reshape(-1, 4)) for unit in np.eye(size)]
-    normal, right = np.zeros((size, size)), np.zeros(size)
-    rng = np.random.default_rng(seed)
-    first, at_first = views.cameras[fullest], counted[fullest][:each]
-    with Linearised(volume, first, background=views.background, march=march, pixels=at_first) as seen:
-        for i, camera in enumerate(views.cameras):
-            if not len(counted[i]):
-                continue
-            pixels = rng.choice(counted[i], min(each, len(counted[i])), replace=False)
-            seen.set_camera(camera, pixels=pixels)
-            residual = (views.rgb(i).reshape(-1, 3)[pixels] - seen.image()[:, :3]).reshape(-1)
-            slopes = seen.tangents(columns)[:, :3].reshape(-1, size)
-            normal, right = normal + slopes.T @ slopes, right + slopes.T @ residual
-    most = np.tile([1.0, 1.0, 1.0, MOST_OPAQUE], len(table.values))
-    return table.with_rgba(bounded_step(normal, right, table.rgba.ravel(), most).reshape(-1, 4))
-
-
-def _pixels_that_count(views: Views, view: int) -> np.ndarray:
-    """Pixels of a view that no mask takes out, row by row."""
-    camera, mask = views.cameras[view], views.mask(view)
-    return np.arange(camera.width * camera.height) if mask is None else np.flatnonzero(mask)
-
-
-def bounded_step(normal: np.ndarray, right: np.ndarray, start: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """Numbers after a step that solves `normal step = right`, from 0 to `most`; those that end there are held there."""
-    damped = normal + DAMPING * np.trace(normal) / len(start) * np.eye(len(start))
-    step, free = np.zeros(len(start)), np.ones(len(start), bool)
-    for _ in range(ROUNDS):
-        held = np.where(free, 0.0, step)
-        step = held.copy()
-        step[free] = np.linalg.solve(damped[np.ix_(free, free)], (right - damped @ held)[free])
-        over = free & ((start + step < 0) | (start + step > most))
-        if not over.any():
-            break
-        step[over] = (np.clip(start + step, 0, most) - start)[over]
-        free &= ~over
-    return np.clip(start + step, 0, most)
-
 
 SLOTS = 4
 BETAS, EPS = (0.9, 0.99), 1e-12
 FINAL = 0.01  # of the first rate, at the end
-
-
-class _Adam:
-    """Adam of a table's numbers (knot, 4), kept within their bounds."""
-
-    def __init__(self, rgba: np.ndarray, rate: float):
-        self._rgba, self._rate = rgba, rate
-        self._mean, self._square = np.zeros_like(rgba), np.zeros_like(rgba)
-
-    def step(self, gradient: np.ndarray, number: int, progress: float) -> np.ndarray:
-        """Numbers after step `number`, at `progress` in 0..1."""
-        self._mean = BETAS[0] * self._mean + (1 - BETAS[0]) * gradient
-        self._square = BETAS[1] * self._square + (1 - BETAS[1]) * gradient**2
-        mean, square = self._mean / (1 - BETAS[0] ** (number + 1)), self._square / (1 - BETAS[1] ** (number + 1))
-        moved = self._rgba - self._rate * FINAL**progress * mean / (np.sqrt(square) + EPS)
-        self._rgba = moved.clip(0, [1, 1, 1, MOST_OPAQUE])
-        return self._rgba
+DAMPING = 1e-6  # of the mean of the normal matrix's diagonal
+ROUNDS = 8  # in which numbers at their bounds are held
 
 
 @dataclass(frozen=True, eq=False)
-class TableFit(TableFitCard):
+class TableFit:
     """Result of `fit_table`.
 
     Attributes:
@@ -116,6 +50,20 @@ class TableFit(TableFitCard):
     table: TransferFunction
     loss: np.ndarray
     seconds: float
+
+    def _repr_html_(self) -> str | None:
+        return html_of(table_fit_card, self)
+
+
+def table_fit_card(fit: TableFit) -> str:
+    """HTML of a table's fit for a notebook: steps, loss, and the table."""
+    rows = [
+        ("steps", len(fit.loss)),
+        ("loss", f"{fit.loss[0]:.4g} to {fit.loss[-1]:.4g}" if len(fit.loss) else None),
+        ("seconds", f"{fit.seconds:.1f}"),
+    ]
+    drawn = curve(range(len(fit.loss)), np.log10(np.maximum(fit.loss, 1e-30)).tolist(), "log10 of the loss")
+    return card("TableFit", rows, [table_picture(fit.table), drawn])
 
 
 @checked(
@@ -204,3 +152,66 @@ def fit_table(
         several = rays if k < newton - 2 else 4 * rays
         table = gauss_newton_step(volume, views, replace(march, transfer=table), several, k + seed)
     return TableFit(table, losses, time.perf_counter() - began)
+
+
+class _Adam:
+    """Adam of a table's numbers (knot, 4), kept within their bounds."""
+
+    def __init__(self, rgba: np.ndarray, rate: float):
+        self._rgba, self._rate = rgba, rate
+        self._mean, self._square = np.zeros_like(rgba), np.zeros_like(rgba)
+
+    def step(self, gradient: np.ndarray, number: int, progress: float) -> np.ndarray:
+        """Numbers after step `number`, at `progress` in 0..1."""
+        self._mean = BETAS[0] * self._mean + (1 - BETAS[0]) * gradient
+        self._square = BETAS[1] * self._square + (1 - BETAS[1]) * gradient**2
+        mean, square = self._mean / (1 - BETAS[0] ** (number + 1)), self._square / (1 - BETAS[1] ** (number + 1))
+        moved = self._rgba - self._rate * FINAL**progress * mean / (np.sqrt(square) + EPS)
+        self._rgba = moved.clip(0, [1, 1, 1, MOST_OPAQUE])
+        return self._rgba
+
+
+def gauss_newton_step(volume: Volume, views: Views, march: March, rays: int, seed: int) -> TransferFunction:
+    """Table of `march` after one step, by random rays of all views that count, kept within 0..1."""
+    table = march.transfer
+    assert table is not None
+    counted = [_pixels_that_count(views, i) for i in range(len(views))]
+    fullest = max(range(len(views)), key=lambda i: len(counted[i]))
+    size, each = 4 * len(table.values), min(max(rays // len(views), 1), len(counted[fullest]))
+    columns = [Parameters(table=unit.reshape(-1, 4)) for unit in np.eye(size)]
+    normal, right = np.zeros((size, size)), np.zeros(size)
+    rng = np.random.default_rng(seed)
+    first, at_first = views.cameras[fullest], counted[fullest][:each]
+    with Linearised(volume, first, background=views.background, march=march, pixels=at_first) as seen:
+        for i, camera in enumerate(views.cameras):
+            if not len(counted[i]):
+                continue
+            pixels = rng.choice(counted[i], min(each, len(counted[i])), replace=False)
+            seen.set_camera(camera, pixels=pixels)
+            residual = (views.rgb(i).reshape(-1, 3)[pixels] - seen.image()[:, :3]).reshape(-1)
+            slopes = seen.tangents(columns)[:, :3].reshape(-1, size)
+            normal, right = normal + slopes.T @ slopes, right + slopes.T @ residual
+    most = np.tile([1.0, 1.0, 1.0, MOST_OPAQUE], len(table.values))
+    return table.with_rgba(bounded_step(normal, right, table.rgba.ravel(), most).reshape(-1, 4))
+
+
+def _pixels_that_count(views: Views, view: int) -> np.ndarray:
+    """Pixels of a view that no mask takes out, row by row."""
+    camera, mask = views.cameras[view], views.mask(view)
+    return np.arange(camera.width * camera.height) if mask is None else np.flatnonzero(mask)
+
+
+def bounded_step(normal: np.ndarray, right: np.ndarray, start: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Numbers after a step that solves `normal step = right`, from 0 to `most`; those that end there are held there."""
+    damped = normal + DAMPING * np.trace(normal) / len(start) * np.eye(len(start))
+    step, free = np.zeros(len(start)), np.ones(len(start), bool)
+    for _ in range(ROUNDS):
+        held = np.where(free, 0.0, step)
+        step = held.copy()
+        step[free] = np.linalg.solve(damped[np.ix_(free, free)], (right - damped @ held)[free])
+        over = free & ((start + step < 0) | (start + step > most))
+        if not over.any():
+            break
+        step[over] = (np.clip(start + step, 0, most) - start)[over]
+        free &= ~over
+    return np.clip(start + step, 0, most)

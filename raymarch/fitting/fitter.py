@@ -22,24 +22,24 @@ from raymarch.device.image_store import ImagePyramid, ImageStore
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
-from raymarch.fitting.cards import FitterCard
 from raymarch.fitting.clock import Clock
 from raymarch.fitting.photometry import Photometry
-from raymarch.fitting.plan.bounds import narrow
 from raymarch.fitting.plan.budget import keeps_colours
 from raymarch.fitting.plan.plan import Plan, plan_fit
-from raymarch.fitting.pruning import next_level, reopen
-from raymarch.fitting.report import Report, require_finite, volume_of
+from raymarch.fitting.pruning import Pruning, narrow, reopen
+from raymarch.fitting.report import Report, curves, require_finite, rows_of, volume_of
 from raymarch.fitting.schedule import Position, Schedule, ending, is_early
 from raymarch.fitting.settings.optimiser import Rates
 from raymarch.fitting.settings.settings import FitSettings, settings_for
 from raymarch.fitting.through_table import march_of
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import CAMERA, Camera
+from raymarch.html.card import card, html_of
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
 from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
 from raymarch.rendering.march_settings import MARCH, March, set_ray_settings
+from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.renderer import BACKGROUND, render_camera
 from raymarch.views.display_values import MOST_SUPERSAMPLE, decibels
 from raymarch.views.views import Views
@@ -51,7 +51,7 @@ REPORT_EVERY = 25
 DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
-class Fitter(Holder, FitterCard):
+class Fitter(Holder):
     """Fit that can be stepped; owns the grid and the images on the device until `close`.
 
     Example:
@@ -108,6 +108,9 @@ class Fitter(Holder, FitterCard):
             self._owners = owners.pop_all()
         self.clock.prepared()
 
+    def _repr_html_(self) -> str | None:
+        return html_of(fitter_card, self)
+
     @property
     def seconds(self) -> float:
         """Seconds of the fit, from the end of its first step on, without compiling and pauses."""
@@ -152,17 +155,57 @@ class Fitter(Holder, FitterCard):
         self.clock.begin_step()
         s, grid, buffer, behind, n = self.settings, self.grid, self.buffer, self.photometry.behind, self.steps_done
         set_ray_settings(buffer, grid, self.march)
-        _advance_level(self, progress := self.progress)
+        self._advance_level(progress := self.progress)
         if self.schedule.looks(self._moments_age):
             self._refresh(self.plan.least_sigma(n))
-        self.side = _side(self, progress, n)
+        self.side = self._side(progress, n)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
-        _differentiate(self, _draw(self))
+        self._differentiate(self._draw())
         note_errors(self.store.fields, buffer.fields, self.tiles, self.side**2, behind)
         self.photometry.look(buffer, n, self.side**2)
         self.rates.optimiser.step(grid, self._moments_age, progress, n, self.schedule.even(progress, n))
         self.steps_done, self._moments_age, self._error = n + 1, self._moments_age + 1, None
         self.clock.stepped()
+
+    def _advance_level(self, progress: float) -> None:
+        """Go to the level that is due: prune, refine, reopen what is opaque, look which cells are empty."""
+        if (level := self.schedule.level(progress, self.steps_done)) > self._level:
+            self._level = level
+            pruning = Pruning(self.grid, self.store, self.buffer, self.settings, self.plan.near)
+            if pruning.next_level(level, self.plan.shape_of(level), self.plan.most_bricks):
+                self._moments_age = 0
+                reopen(self.grid, self.settings.reopen if self.schedule.is_long(progress, self.steps_done) else 1.0)
+            self._refresh(self.plan.least_sigma(self.steps_done))
+
+    def _side(self, progress: float, steps: int) -> int:
+        """Rays along each edge of a pixel, after so many steps."""
+        return self.schedule.side(progress, steps * self.tiles / self.store.listed)
+
+    def _draw(self) -> int:
+        """Draw the rays of a step; how many of its pixels have a target."""
+        store, fields, jitter = self.store, self.buffer.fields, self.schedule.jitter
+        draw_tiles(fields, store.fields, self.tiles, self.side, self.plan.near)
+        set_numbers(fields, draw=(self.settings.seed * 2654435761 + self.steps_done) % 2**31)
+        if jitter > 0:
+            jitter_parts(fields, self.settings.seed, self.steps_done, self.rays_a_step, self.side**2, jitter)
+        return losses.counting(fields, self.rays) if store.masked else self.rays
+
+    def _differentiate(self, counted: int) -> None:
+        """March of a step's rays, its losses, and the gradient of both."""
+        s, grid, buffer, objective = self.settings, self.grid, self.buffer, self.objective
+        count, behind = self.rays_a_step, self.photometry.behind
+        opacity = objective.opacity_weight if self.views.shows_silhouettes else 0.0
+        roulette = s.roulette if grid.degree > 0 else 0.0
+        variant = replace(self.march.variant(grid), jittered=self.schedule.jitter > 0, roulette=roulette)
+        buffer.fields.image.grad.fill(0)
+        with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
+            ends = s.step * grid.voxel, s.min_transmittance
+            tape.march(grid, buffer, count, *ends, s.min_weight, behind, variant, self.plan.near_gradient > 0)
+            tape.compare(buffer, objective.robust, self.rays, behind, opacity, counted, self.side**2)
+            if weight := objective.distortion_weight:
+                tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
+            for each in objective.regularisers:
+                tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
 
     def _refresh(self, least: float | None) -> None:
         self.store = self.images.use(self.plan.halvings_of(self._level))
@@ -173,20 +216,27 @@ class Fitter(Holder, FitterCard):
         """Report after the last step's rays; kept in `history`. `run` does this every 25 steps."""
         loss = float(self.buffer.fields.loss[None])
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
-        error, progress, seconds = _error_of_rays(self), self.progress, self.seconds
+        error, progress, seconds = self._error_of_rays(), self.progress, self.seconds
         psnr, left = decibels(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds)
         where = self.grid.shape, self.occupied, seconds, progress
         self.history.append(Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested))
         return self.history[-1]
 
+    def _error_of_rays(self) -> float:
+        """Mean squared error of the last step's pixels, measured once a step."""
+        if self._error is None:
+            buffer, behind = self.buffer.fields, self.photometry.behind
+            self._error = losses.colour_error(buffer, self.rays, self.side**2, behind)
+        return self._error
+
     @checked(camera=CAMERA, background=BACKGROUND, march=optional(MARCH))
     def render(self, camera: Camera, background: Colour | None = None, march: March | None = None) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid, in its mode."""
-        _error_of_rays(self)  # before another picture takes their place
+        self._error_of_rays()  # before another picture takes their place
         behind = self.photometry.background if background is None else background
         march = march or self.march
         march = replace(march, supersample=self.side) if march.supersample is None else march
-        return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
+        return render_camera(OneVolume(self.grid, march), self.buffer, camera, behind, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
         """Volume as it stands, a copy: in the midst of a fit in bricks a fifth more memory than was forecast for it."""
@@ -215,52 +265,20 @@ class Fitter(Holder, FitterCard):
         self.clock.go_on(seconds, preparation)
         self.history = list(history)
         self._refresh(None)
-        self.side = _side(self, self.schedule.progress(last := max(self.steps_done - 1, 0), seconds), last)
+        self.side = self._side(self.schedule.progress(last := max(self.steps_done - 1, 0), seconds), last)
 
 
-def _error_of_rays(fitter: Fitter) -> float:
-    if fitter._error is None:
-        buffer, behind = fitter.buffer.fields, fitter.photometry.behind
-        fitter._error = losses.colour_error(buffer, fitter.rays, fitter.side**2, behind)
-    return fitter._error
+def fitter_card(fitter: Fitter) -> str:
+    """HTML of a running fit for a notebook: how far, how well, and the curves of loss and PSNR.
 
-
-def _advance_level(fitter: Fitter, progress: float) -> None:
-    if (level := fitter.schedule.level(progress, fitter.steps_done)) > fitter._level:
-        fitter._level, on = level, (fitter.grid, fitter.store, fitter.buffer, fitter.settings, fitter.plan.near)
-        if next_level(*on, level, fitter.plan.shape_of(level), fitter.plan.most_bricks):
-            fitter._moments_age = 0
-            reopen(fitter.grid, fitter.settings.reopen if fitter.schedule.is_long(progress, fitter.steps_done) else 1.0)
-        fitter._refresh(fitter.plan.least_sigma(fitter.steps_done))
-
-
-def _side(fitter: Fitter, progress: float, steps: int) -> int:
-    return fitter.schedule.side(progress, steps * fitter.tiles / fitter.store.listed)
-
-
-def _draw(fitter: Fitter) -> int:
-    """Draw the rays of a step; how many of its pixels have a target."""
-    store, fields, jitter = fitter.store, fitter.buffer.fields, fitter.schedule.jitter
-    draw_tiles(fields, store.fields, fitter.tiles, fitter.side, fitter.plan.near)
-    set_numbers(fields, draw=(fitter.settings.seed * 2654435761 + fitter.steps_done) % 2**31)
-    if jitter > 0:
-        jitter_parts(fields, fitter.settings.seed, fitter.steps_done, fitter.rays_a_step, fitter.side**2, jitter)
-    return losses.counting(fields, fitter.rays) if store.masked else fitter.rays
-
-
-def _differentiate(fitter: Fitter, counted: int) -> None:
-    """March of a step's rays, its losses, and the gradient of both."""
-    s, grid, buffer, objective = fitter.settings, fitter.grid, fitter.buffer, fitter.objective
-    count, behind = fitter.rays_a_step, fitter.photometry.behind
-    opacity = objective.opacity_weight if fitter.views.shows_silhouettes else 0.0
-    roulette = s.roulette if grid.degree > 0 else 0.0
-    variant = replace(fitter.march.variant(grid), jittered=fitter.schedule.jitter > 0, roulette=roulette)
-    buffer.fields.image.grad.fill(0)
-    with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-        ends = s.step * grid.voxel, s.min_transmittance
-        tape.march(grid, buffer, count, *ends, s.min_weight, behind, variant, fitter.plan.near_gradient > 0)
-        tape.compare(buffer, objective.robust, fitter.rays, behind, opacity, counted, fitter.side**2)
-        if weight := objective.distortion_weight:
-            tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, fitter.plan.reach, weight)
-        for each in objective.regularisers:
-            tape.regularise(grid, buffer, each, s.seed, fitter.steps_done, s.regularised_fraction)
+    It may be asked for between two steps, on whatever thread, so it does not look at the device.
+    """
+    last = fitter.history[-1] if fitter.history else None
+    of = f" of {fitter.settings.steps}" if fitter.settings.steps else ""
+    rows = [
+        ("steps", f"{fitter.steps_done}{of}, {100 * fitter.progress:.0f} % of the fit"),
+        ("images", fitter.views.count_in_words()),
+        *rows_of(last, fitter.box),
+        ("seconds", f"{fitter.seconds:.1f}" if last is None else f"{last.seconds:.1f}, left {last.seconds_left:.0f}"),
+    ]
+    return card("Fitter", rows, curves(fitter.history))

@@ -1,4 +1,4 @@
-"""Change of level: cells that no training ray sees are pruned, whatever is in them, and what is opaque is reopened."""
+"""Cells of a fit that may hold anything: those over a threshold, those that a training ray sees, what is reopened."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from raymarch.device.brick_grid import BrickGrid, grow
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.through_table import march_of
 from raymarch.kernels.field import occupancy
 from raymarch.kernels.fit.hull import bound_density
-from raymarch.kernels.integrator.depth import mark_seen
+from raymarch.kernels.integrator.mark_seen import mark_seen
 from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.kernels.rays.tile_list import list_tiles
+from raymarch.volumes.transfer_function import TransferFunction
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,19 @@ class Pruning:
 
     def __init__(self, grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float):
         self.grid, self._store, self._buffer, self._settings, self._near = grid, store, buffer, settings, near
+
+    def next_level(self, level: int, shape: tuple[int, int, int], most: Callable[[int], int]) -> bool:
+        """Prune the grid and resample it at a finer level, if there is room for it; whether its moments begin anew.
+
+        `most` is as of `make_room`. The first level is not pruned but for room: what is thinner than its voxels has yet
+        to form there, and a cell that is ruled out never comes back.
+        """
+        begun = self.grid.moments_begun
+        if level > 1:
+            self.prune()
+        if self.make_room(shape, most):
+            self.grid.refine(shape)
+        return self.grid.moments_begun > begun
 
     def prune(self) -> None:
         """Keep the occupied cells in or beside which a sample has a weight over `prune_weight` on some ray, if that
@@ -95,7 +111,7 @@ class Pruning:
 def _has_room(grid: BrickGrid, shape: Sequence[int], most: Callable[[int], int]) -> bool:
     """Whether there is room for a level of `shape`, or the grid could grow for it, and has."""
     wanted = grid.wanted(shape)
-    return wanted <= grid.room or (wanted <= most(grid.room) and grow(grid, wanted))
+    return wanted <= grid.room or (wanted <= most(grid.room) and grid.grow(wanted))
 
 
 def widened(cells: np.ndarray) -> np.ndarray:
@@ -128,18 +144,28 @@ def reopen(grid: Grid, most: float) -> None:
         bound_density(grid.fields, grid.blocks, float(activation.raw(-math.log1p(-most) / activation.scale)))
 
 
-def next_level(
-    grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
-    level: int, shape: tuple[int, int, int], most: Callable[[int], int],
-) -> bool:  # fmt: skip
-    """Pruned and resampled grid at a finer level of a fit, if there is room for it; whether its moments begin anew.
+def narrow(
+    grid: Grid, store: ImageStore, least: float | None, step: float, table: TransferFunction | None = None
+) -> float:
+    """Occupancy update: cells with sigma over `least` [1/world unit], tiles whose rays meet one; the fraction marked.
 
-    `near` is where rays begin [world unit], `most` as of `Pruning.make_room`. The first level is not pruned but for
-    room: what is thinner than its voxels has yet to form there, and a cell that is ruled out never comes back.
+    With None the cells are those that are marked already. With a table sigma is what it says.
+
+    Raises RaymarchError where no cell or no tile is left.
     """
-    pruning, begun = Pruning(grid, store, buffer, settings, near), grid.moments_begun
-    if level > 1:
-        pruning.prune()
-    if pruning.make_room(shape, most):
-        grid.refine(shape)
-    return grid.moments_begun > begun
+    if least is None:
+        occupied = grid.measure_occupancy()
+    elif table is not None:
+        occupied = grid.refresh_through(table, -math.expm1(-least * table.unit_length), margin=1)
+    else:
+        occupied = grid.refresh_occupancy(least, margin=1)
+    if occupied == 0:
+        raise RaymarchError(
+            "every cell of the volume became empty; check poses, box and background, or take more steps"
+        )
+    if grid.boxes > 1:  # whose rays all meet something
+        return occupied
+    store.listed = list_tiles(store.fields, grid.fields, step, store.tiles)
+    if store.listed == 0:
+        raise RaymarchError("no ray of any view meets the box; check the box and the poses")
+    return occupied

@@ -1,4 +1,6 @@
-"""Gauge alignment: the similarity that best maps one set of cameras onto another; no image can tell it."""
+"""Alignment of cameras: the similarity that maps one set onto another, their common up, where their axes meet.
+
+No image can tell that similarity, the gauge of a set."""
 
 from __future__ import annotations
 
@@ -14,6 +16,12 @@ from raymarch.geometry.pose import exp_rigid
 
 POINTS, TURNS = 4, 6  # points an axis of the box that are looked at, and Gauss-Newton steps over them
 NEAREST = 0.05  # of the box's diagonal: points nearer to a camera, or behind it, are not looked at
+LEVEL = 0.12  # mean square of the right axes along the up they agree on: photographs held level to some 20 degrees
+SPREAD = 0.03  # and of their second direction: less, and all of them look one way
+AGREED = 0.3  # length of the mean of the cameras' own up axes
+ROUNDS = 20
+GUESSED = "across the plane of the cameras"
+PARALLEL = 1e4  # condition from which lines meet in no point
 
 
 def similarity(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> np.ndarray:
@@ -79,6 +87,12 @@ def _pixels(camera: Camera, points: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     return pixels, project_slope(local, camera.focal, camera.lens) @ turn.T, depth
 
 
+def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> list[Camera]:
+    """Gauge-aligned cameras: moved by the `similarity` that brings them nearest to the others; `box` as there."""
+    moved = similarity(cameras, onto, box)
+    return [carried(camera, moved) for camera in cameras]
+
+
 def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
     """Camera moved by a similarity of the world (4, 4); it sees the moved world as it saw the other."""
     scale = np.cbrt(np.linalg.det(world_from_world[:3, :3]))
@@ -87,12 +101,6 @@ def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
     pose[:3, 3] = world_from_world[:3, :3] @ pose[:3, 3] + world_from_world[:3, 3]
     focal = tuple(f / scale for f in camera.focal) if camera.lens.parallel else camera.focal
     return replace(camera, world_from_camera=pose, focal=focal)
-
-
-def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> list[Camera]:
-    """Gauge-aligned cameras: moved by the `similarity` that brings them nearest to the others; `box` as there."""
-    moved = similarity(cameras, onto, box)
-    return [carried(camera, moved) for camera in cameras]
 
 
 def apart(cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,15 +115,6 @@ def apart(cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray) ->
         distance = max(float(np.linalg.norm(b.position - middle)), least)
         share.append(np.linalg.norm(a.position - b.position) / distance)
     return np.array(degrees), np.array(share)
-
-
-# Up of a world, by the cameras in it.
-
-LEVEL = 0.12  # mean square of the right axes along the up they agree on: photographs held level to some 20 degrees
-SPREAD = 0.03  # and of their second direction: less, and all of them look one way
-AGREED = 0.3  # length of the mean of the cameras' own up axes
-ROUNDS = 20
-GUESSED = "across the plane of the cameras"
 
 
 def up_of_cameras(eyes: np.ndarray, turns: np.ndarray) -> tuple[np.ndarray, str]:
@@ -148,9 +147,16 @@ def up_of_cameras(eyes: np.ndarray, turns: np.ndarray) -> tuple[np.ndarray, str]
     return normal * (np.sign(mean @ normal) or 1.0), GUESSED
 
 
-# Point nearest to several lines.
+def meeting_of_axes(cameras: Sequence[Camera]) -> np.ndarray | None:
+    """Point (3,) nearest to all optical axes, by least squares; None where they are as good as parallel.
 
-PARALLEL = 1e4  # condition from which lines meet in no point
+    Example:
+        >>> two = [Camera.look_at((4, 0, 1), (0, 0, 1)), Camera.look_at((0, 4, 1), (0, 0, 1))]
+        >>> meeting_of_axes(two).round(9).tolist()
+        [0.0, 0.0, 1.0]
+    """
+    poses = np.array([camera.world_from_camera for camera in cameras])
+    return nearest_to_lines(poses[:, :3, 3], -poses[:, :3, 2])
 
 
 def nearest_to_lines(
@@ -171,18 +177,3 @@ def nearest_to_lines(
     if not np.linalg.cond(normal) <= PARALLEL:
         return None
     return np.linalg.solve(normal, (across @ places[:, :, None]).sum(0)[:, 0])
-
-
-# Optical axes of several cameras: the point that they come nearest to together.
-
-
-def meeting_of_axes(cameras: Sequence[Camera]) -> np.ndarray | None:
-    """Point (3,) nearest to all optical axes, by least squares; None where they are as good as parallel.
-
-    Example:
-        >>> two = [Camera.look_at((4, 0, 1), (0, 0, 1)), Camera.look_at((0, 4, 1), (0, 0, 1))]
-        >>> meeting_of_axes(two).round(9).tolist()
-        [0.0, 0.0, 1.0]
-    """
-    poses = np.array([camera.world_from_camera for camera in cameras])
-    return nearest_to_lines(poses[:, :3, 3], -poses[:, :3, 2])

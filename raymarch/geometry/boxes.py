@@ -1,4 +1,4 @@
-"""Boxes with sides along the axes: whether a camera stands in one, and where rays meet one."""
+"""Boxes and the affines that place samples in them: the rules for both, nested boxes, and where rays meet a box."""
 
 from __future__ import annotations
 
@@ -12,45 +12,6 @@ import numpy as np
 from raymarch.arguments.checks import WORLD, Check, Numbers, array, mended, shape_of
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-
-
-def camera_in_box(cameras: Sequence[Camera], box: np.ndarray) -> bool:
-    """Whether any camera stands in a box (2, 3), or on a face of it.
-
-    Example:
-        >>> camera_in_box([Camera.look_at((4, 0, 0)), Camera.look_at((1, 0, 0))], np.array([(-1, -1, -1), (1, 1, 1)]))
-        True
-    """
-    lower, upper = box
-    return any(bool(((lower <= camera.position) & (camera.position <= upper)).all()) for camera in cameras)
-
-
-def meet_box(origin: np.ndarray, direction: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances (ray,) [length of the direction] at which rays (ray, 3) enter a box (2, 3) and leave it; they miss it
-    where they would leave before they enter (slabs: Kay and Kajiya 1986).
-
-    Example:
-        >>> meet_box(np.array([[-3.0, 0, 0]]), np.array([[1.0, 0, 0]]), np.array([(-1, -1, -1), (1, 1, 1)]))
-        (array([2.]), array([4.]))
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        faces = (box[:, None] - origin) / direction
-    return np.nanmax(faces.min(0), axis=-1), np.nanmin(faces.max(0), axis=-1)
-
-
-def meets_box(origin: np.ndarray, direction: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Whether rays (ray, 3) meet a box (2, 3) from where they begin on: (ray,) bool.
-
-    Example:
-        >>> ahead, behind = np.array([[-3.0, 0, 0], [3.0, 0, 0]])
-        >>> meets_box(np.stack([ahead, behind]), np.array([[1.0, 0, 0]]), np.array([(-1, -1, -1), (1, 1, 1)]))
-        array([ True, False])
-    """
-    near, far = meet_box(origin, direction, box)
-    return (far >= near) & (far > 0)
-
-
-# Rigid transforms and boxes: world right-handed, camera axes x right, y up, looking along -z.
 
 CORNERS = array(2, 3, low=-WORLD, high=WORLD, cure="scale the world")
 CORNERS = replace(CORNERS, wanted=f"(2, 3): the lower corner, then the upper, within {WORLD:g} of the origin")
@@ -142,16 +103,6 @@ def affine_of_box(box: Numbers, shape: Sequence[int]) -> np.ndarray:
     return affine
 
 
-def voxel_of(world_from_index: np.ndarray) -> float:
-    """Voxel size: the shortest edge of an affine's voxel [world unit].
-
-    Example:
-        >>> voxel_of(np.diag([3, 2, 4, 1]))
-        2.0
-    """
-    return float(np.linalg.norm(world_from_index[:3, :3], axis=0).min())
-
-
 def corners_of(world_from_index: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """Corners (8, 3) in the world of a box of `shape` samples.
 
@@ -163,29 +114,14 @@ def corners_of(world_from_index: np.ndarray, shape: Sequence[int]) -> np.ndarray
     return index @ world_from_index[:3, :3].T + world_from_index[:3, 3]
 
 
-def require_nested(world_from_index: Numbers, shape: Sequence[int], boxes: int) -> np.ndarray:
-    """Affine of the innermost of nested boxes as (4, 4) f64, once the outermost is an affine too; else RaymarchError.
+def voxel_of(world_from_index: np.ndarray) -> float:
+    """Voxel size: the shortest edge of an affine's voxel [world unit].
 
     Example:
-        >>> require_nested(np.eye(4), (8, 8, 8), 6).shape
-        (4, 4)
+        >>> voxel_of(np.diag([3, 2, 4, 1]))
+        2.0
     """
-    affine = require_affine(world_from_index)
-    require_affine(larger_box(affine, shape, 2 ** (boxes - 1)))
-    return affine
-
-
-def larger_box(world_from_index: np.ndarray, shape: Sequence[int], times: float) -> np.ndarray:
-    """`world_from_index` (4, 4) of as many samples (x, y, z) in a box that is larger by a factor, about its centre.
-
-    Example:
-        >>> larger_box(np.eye(4), (3, 3, 3), 2)[0].tolist()
-        [2.0, 0.0, 0.0, -1.0]
-    """
-    affine, middle = world_from_index.copy(), (np.array(shape) - 1) / 2
-    affine[:3, :3] *= times
-    affine[:3, 3] += (world_from_index - affine)[:3, :3] @ middle
-    return affine
+    return float(np.linalg.norm(world_from_index[:3, :3], axis=0).min())
 
 
 def grid_of_box(box: Numbers, resolution: int, axis: int | None = None) -> tuple[np.ndarray, tuple[int, int, int]]:
@@ -202,3 +138,64 @@ def grid_of_box(box: Numbers, resolution: int, axis: int | None = None) -> tuple
     except RaymarchError as error:
         raise RaymarchError(f"box {np.asarray(box).tolist()} at a resolution of {resolution}: {error}") from None
     return whole, shape
+
+
+def larger_box(world_from_index: np.ndarray, shape: Sequence[int], times: float) -> np.ndarray:
+    """`world_from_index` (4, 4) of as many samples (x, y, z) in a box that is larger by a factor, about its centre.
+
+    Example:
+        >>> larger_box(np.eye(4), (3, 3, 3), 2)[0].tolist()
+        [2.0, 0.0, 0.0, -1.0]
+    """
+    affine, middle = world_from_index.copy(), (np.array(shape) - 1) / 2
+    affine[:3, :3] *= times
+    affine[:3, 3] += (world_from_index - affine)[:3, :3] @ middle
+    return affine
+
+
+def require_nested(world_from_index: Numbers, shape: Sequence[int], boxes: int) -> np.ndarray:
+    """Affine of the innermost of nested boxes as (4, 4) f64, once the outermost is an affine too; else RaymarchError.
+
+    Example:
+        >>> require_nested(np.eye(4), (8, 8, 8), 6).shape
+        (4, 4)
+    """
+    affine = require_affine(world_from_index)
+    require_affine(larger_box(affine, shape, 2 ** (boxes - 1)))
+    return affine
+
+
+def camera_in_box(cameras: Sequence[Camera], box: np.ndarray) -> bool:
+    """Whether any camera stands in a box (2, 3), or on a face of it.
+
+    Example:
+        >>> camera_in_box([Camera.look_at((4, 0, 0)), Camera.look_at((1, 0, 0))], np.array([(-1, -1, -1), (1, 1, 1)]))
+        True
+    """
+    lower, upper = box
+    return any(bool(((lower <= camera.position) & (camera.position <= upper)).all()) for camera in cameras)
+
+
+def meets_box(origin: np.ndarray, direction: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Whether rays (ray, 3) meet a box (2, 3) from where they begin on: (ray,) bool.
+
+    Example:
+        >>> ahead, behind = np.array([[-3.0, 0, 0], [3.0, 0, 0]])
+        >>> meets_box(np.stack([ahead, behind]), np.array([[1.0, 0, 0]]), np.array([(-1, -1, -1), (1, 1, 1)]))
+        array([ True, False])
+    """
+    near, far = meet_box(origin, direction, box)
+    return (far >= near) & (far > 0)
+
+
+def meet_box(origin: np.ndarray, direction: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distances (ray,) [length of the direction] at which rays (ray, 3) enter a box (2, 3) and leave it; they miss it
+    where they would leave before they enter (slabs: Kay and Kajiya 1986).
+
+    Example:
+        >>> meet_box(np.array([[-3.0, 0, 0]]), np.array([[1.0, 0, 0]]), np.array([(-1, -1, -1), (1, 1, 1)]))
+        (array([2.]), array([4.]))
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        faces = (box[:, None] - origin) / direction
+    return np.nanmax(faces.min(0), axis=-1), np.nanmin(faces.max(0), axis=-1)

@@ -24,10 +24,11 @@ from raymarch.arguments.checks import (
 )
 from raymarch.arguments.declared import checked, named
 from raymarch.errors import RaymarchError
-from raymarch.geometry.card import CameraCard
 from raymarch.geometry.lens import LENS, PLAIN, Lens, project, require_invertible, starts, unproject
 from raymarch.geometry.pose import look_at, require_rigid
 from raymarch.geometry.rays import Rays
+from raymarch.html.card import card, html_of, numbers
+from raymarch.html.picture import sketch
 
 MOST_A_SIDE = 1 << 20  # pixels
 SIDE = whole(1, MOST_A_SIDE, cure="an image has pixels, and not so many")
@@ -64,7 +65,7 @@ POINTS = Check("(point, 3) numbers", _points)
 
 @named
 @dataclass(frozen=True, eq=False)
-class Camera(CameraCard, ReadOnly):
+class Camera(ReadOnly):
     """Camera: pose (extrinsics), focal length, principal point and lens (intrinsics), image size.
 
     Attributes:
@@ -104,6 +105,9 @@ class Camera(CameraCard, ReadOnly):
         LENS("lens", self.lens)
         if not self.lens.plain:
             require_invertible(self.lens, border(width, height), focal, principal)
+
+    def _repr_html_(self) -> str | None:
+        return html_of(camera_card, self)
 
     def exactly(self, world_from_camera: Numbers) -> Camera:
         """Camera with a pose that one had before, to the last bit: made rigid once more, it may differ there.
@@ -236,3 +240,45 @@ def border(width: int, height: int, count: int = 17) -> np.ndarray:
 
 
 CAMERA = instance_of(Camera, "a Camera")
+
+SKETCH_SIDE = 150  # CSS pixels of the longer side of a card's sketch
+GRID_LINES, POINTS_A_LINE = 9, 33  # of the sketch
+
+
+def camera_card(camera: Camera) -> str:
+    """HTML of a camera for a notebook: pose, intrinsics, and what its lens does to a straight grid."""
+    pose, lens, size = camera.world_from_camera, camera.lens, (camera.width, camera.height)
+    fields = [2 * np.degrees(np.arctan(n / (2 * f))) for n, f in zip(size, camera.focal, strict=True)]
+    across = [n / f for n, f in zip(size, camera.focal, strict=True)]
+    rows = [
+        ("position", f"{numbers(pose[:3, 3])} world units"),
+        ("looks along", numbers(-pose[:3, 2], 3)),
+        ("up", numbers(pose[:3, 1], 3)),
+        ("image", f"{camera.width} x {camera.height} pixels"),
+        ("field of view", None if lens.parallel else f"{fields[0]:.4g} x {fields[1]:.4g} degrees"),
+        ("parallel rays", f"{across[0]:.4g} x {across[1]:.4g} world units" if lens.parallel else None),
+        ("focal length", f"{numbers(camera.focal)} pixels" + (" a world unit" if lens.parallel else "")),
+        ("principal point", f"{numbers(camera.principal)} pixels"),
+        ("distortion", "none" if lens.plain else f"{lens.model}: {numbers(lens.coefficients)}"),
+    ]
+    return card("Camera", rows, [_image_sketch(camera)])
+
+
+def _image_sketch(camera: Camera) -> str:
+    """Image of a camera with its principal point, and a grid of straight lines as the lens shows them."""
+    size = camera.width, camera.height
+    scale = SKETCH_SIDE / max(size)
+    u, v = (scale * n for n in camera.principal)
+    cross = [np.array([(u - 5, v), (u + 5, v)]), np.array([(u, v - 5), (u, v + 5)])]
+    ends = [np.array([0, n]) - p for n, p in zip(size, camera.principal, strict=True)]
+    across, down = (np.array(end) / f for end, f in zip(ends, camera.focal, strict=True))
+    grid = []
+    for t in np.linspace(0, 1, GRID_LINES):
+        fine = np.linspace(0, 1, POINTS_A_LINE)
+        for x, y in ((t + 0 * fine, fine), (fine, t + 0 * fine)):
+            place = np.stack([across[0] + np.ptp(across) * x, -(down[0] + np.ptp(down) * y), 0 * x - 1], axis=1)
+            grid.append(scale * project(place, camera.focal, camera.principal, camera.lens)[0])
+    shown_size = max(round(scale * camera.width), 1), max(round(scale * camera.height), 1)
+    seen = [line for line in grid if np.isfinite(line).all()]
+    caption = "principal point" + ("" if camera.lens.plain else ", a straight grid")
+    return sketch(cross, caption, shown_size, faint=seen)

@@ -1,4 +1,6 @@
-"""Camera paths: a smooth way through cameras, at constant speed."""
+"""Camera paths: a smooth way through cameras at constant speed, and an order of cameras that such a way can follow.
+
+Places and rotations go along Catmull-Rom curves between keys."""
 
 from __future__ import annotations
 
@@ -15,8 +17,6 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.alignment import meeting_of_axes
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import PLAIN, Lens
-
-# Tours: an order of cameras that a path can follow, and few of many that are well spread.
 
 IN_ORDER = 1.8  # times as long as the tour found the given order may be and is kept: it is how they were taken
 PASSES = 30  # of improvement, at most
@@ -80,8 +80,6 @@ def short_way(places: np.ndarray) -> np.ndarray:
             break
     return way
 
-
-# Smooth interpolation between keys: Catmull-Rom curves through vectors and through rotations, and equal lengths.
 
 Blend = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 

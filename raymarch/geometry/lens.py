@@ -208,8 +208,6 @@ LENS = instance_of(Lens, "an rm.Lens", 'give rm.Lens("opencv", (k1, k2, k3, p1, 
 PLAIN = Lens()
 
 
-# Pixels to rays in camera axes, and points back to pixels, through a lens.
-
 SIGN = np.array([1.0, -1.0])  # v runs down, y up
 
 

@@ -1,4 +1,4 @@
-"""Rigid transforms and boxes: world right-handed, camera axes x right, y up, looking along -z."""
+"""Rigid transforms: poses that look at a place, exponentials of twists; camera axes x right, y up, looking along -z."""
 
 from __future__ import annotations
 

@@ -1,24 +1,17 @@
-"""Gradient check as a table: dot tests and directional differences on a user's own volume and camera."""
+"""Gradient check as a table: dot tests and directional differences on a user's own volumes and camera."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 
 from raymarch import runtime
 from raymarch.errors import RaymarchError
-from raymarch.geometry.camera import Camera
-from raymarch.gradients.linearised import EXACT, OF_VOLUMES, Linearised, LinearisedMember, LinearisedTogether
-from raymarch.gradients.parameters import CHOICES, Parameters, shape_of
-from raymarch.rendering.march_settings import March
-from raymarch.views.views import require_colour
-from raymarch.volumes.default_table import has_values_alone
-from raymarch.volumes.volume import Volume
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import CHOICES, OF_VOLUMES, Direction, Parameters, groups_of, shape_of
 
-Seen: TypeAlias = "Linearised | LinearisedMember"
 DOT = {"f64": 1e-12, "f32": 1e-5}
 DIFFERENCE = 1e-7
 SINGLE = 1e-6  # of single numbers, whose slopes can be small beside the image's rounding
@@ -39,7 +32,8 @@ class GradientRow:
     """Gradient check of one group of parameters.
 
     Attributes:
-        parameter, mode, precision: what was checked, how rays are composited, "f64" or "f32".
+        parameter, mode, precision: what was checked, how rays are composited, "f64" or "f32". Numbers of one of several
+            volumes are named "volumes[0].density" and so on.
         dot: worst |<Jv, w> - <v, J'w>| / (|Jv| |w|) over random pairs.
         difference: |<difference - tangent, w>| / (|difference| |w|) along a random direction, the larger for w the
             difference itself and a random one, the best over step widths, and the worst over the harmonics, each alone;
@@ -61,9 +55,10 @@ class GradientRow:
 
 
 def check_rows(
-    seen: Seen, parameters: Sequence[str] | None = None, seed: int = 0, pairs: int = PAIRS
+    seen: Linearised, parameters: Sequence[str] | None = None, seed: int = 0, pairs: int = PAIRS
 ) -> list[GradientRow]:
-    """Gradient check, a row for each group, all that the mode sees if none are named, in the precision that runs.
+    """Gradient check, a row for each group of each volume, all that are seen if none are named, in the precision that
+    runs. Background and what else volumes share is with the first.
 
     Raises RaymarchError for a group that does not exist and for one that the mode does not see.
     """
@@ -75,24 +70,46 @@ def check_rows(
     tried = []
     for _ in range(pairs):
         w = rng.normal(size=(len(seen.rays), 4))
-        tried.append((w, seen.adjoint(w)))
-    return [_row(seen, name, tried, rng) for name in parameters]
+        gradient = seen.adjoint(w)
+        found: list[Parameters] = [gradient] if seen.alone else gradient
+        tried.append((w, found))
+    rows = []
+    for i in range(len(seen.volumes)):
+        known = parameters if len(seen.volumes) == 1 else _groups_of_volume(seen, i)
+        pairs_of = [(w, gradients[i]) for w, gradients in tried]
+        rows += [_row(seen, i, name, pairs_of, rng) for name in parameters if name in known]
+    return rows
 
 
-def _row(seen: Seen, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator) -> GradientRow:
+def _groups_of_volume(seen: Linearised, i: int) -> set[str]:
+    """Groups of one of several volumes, what all share with the first."""
+    own = {*groups_of([seen.medium.marches[i].rule])} & {*OF_VOLUMES}
+    return own | ({*seen.groups} - {*OF_VOLUMES} if i == 0 else set())
+
+
+def _row(
+    seen: Linearised, i: int, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator
+) -> GradientRow:
+    """Gradient check of one group of volume `i`."""
     precision = "f32" if runtime.single_precision() else "f64"
-    large = {"density": seen.volume.shape, "colour": (*seen.volume.shape, seen.volume.channels)}
-    if seen.march.transfer is not None:
-        large["table"] = seen.march.transfer.rgba.shape
+    volume, march = seen.volumes[i], seen.medium.marches[i]
+    label = name if seen.alone or name not in OF_VOLUMES else f"volumes[{i}].{name}"
+    large = {"density": volume.shape, "colour": (*volume.shape, volume.channels)}
+    if march.transfer is not None:
+        large["table"] = march.transfer.rgba.shape
     shape = large[name] if name in large else shape_of(name, seen.camera.lens)
-    unit = _unit(seen, name)
+    unit = _unit(seen, i, name)
+
+    def along_numbers(values: np.ndarray) -> Direction:
+        return seen.of_volume(i, Parameters(**{name: values}))
+
     dot, even, seen_to_move = 0.0, True, True
     light = np.linalg.norm(seen.image())
     for w, gradient in pairs:
-        direction = Parameters(**{name: unit * rng.normal(size=shape)})
-        along = seen.tangent(direction)
+        numbers = unit * rng.normal(size=shape)
+        along = seen.tangent(along_numbers(numbers))
         scale = np.linalg.norm(along) * np.linalg.norm(w)
-        gap = abs(float((along * w).sum()) - gradient.dot(direction))
+        gap = abs(float((along * w).sum()) - gradient.dot(Parameters(**{name: numbers})))
         dot = max(dot, float(gap / scale) if scale > 0 else float(gap))
         # Where next to nothing moves, behind an opaque fog say, what remains is the rounding of the image itself.
         exact = bool(gap <= DOT[precision] * scale)
@@ -100,12 +117,11 @@ def _row(seen: Seen, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng:
         even = even and (exact or bool(gap <= ROUNDING[precision] * light * np.linalg.norm(w)))
     if precision == "f32":
         verdict = "wrong" if not even else "good" if seen_to_move else "flat"
-        return GradientRow(name, seen.march.rule.name, precision, dot, None, None, 0.0, verdict)
-    direction = Parameters(**{name: unit * rng.normal(size=shape)})
-    difference, kinks = _difference(seen, direction)
-    apart = [one for one in (difference, *_harmonics(seen, name, rng)) if one is not None]
+        return GradientRow(label, march.rule.name, precision, dot, None, None, 0.0, verdict)
+    difference, kinks = _difference(seen, along_numbers(unit * rng.normal(size=shape)))
+    apart = [one for one in (difference, *_harmonics(seen, i, name, rng)) if one is not None]
     difference = max(apart, default=None)
-    singles = [_difference(seen, Parameters(**{name: one}))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)]
+    singles = [_difference(seen, along_numbers(one))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)]
     worst = max((one for one in singles if one is not None), default=None)
     verdict = "flat"
     if not even or (difference or 0) > DIFFERENCE or (worst or 0) > SINGLE:
@@ -114,30 +130,31 @@ def _row(seen: Seen, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng:
         verdict = "at a kink"
     elif difference is not None and seen_to_move:
         verdict = "good"
-    return GradientRow(name, seen.march.rule.name, precision, dot, difference, worst, kinks, verdict)
+    return GradientRow(label, march.rule.name, precision, dot, difference, worst, kinks, verdict)
 
 
-def _harmonics(seen: Seen, name: str, rng: np.random.Generator) -> list[float | None]:
+def _harmonics(seen: Linearised, i: int, name: str, rng: np.random.Generator) -> list[float | None]:
     """Relative errors of the tangent by each harmonic alone, where they enter: in a mixture one hides behind the rest.
 
     Those by colour are along a direction of this harmonic's numbers. Those by what turns rays are in a volume without
     any other, which is turned together with the camera: its samples stay where they are, and only headings move.
     """
-    count, shape = (seen.volume.degree + 1) ** 2, (*seen.volume.shape, seen.volume.channels)
+    volume, rule = seen.volumes[i], seen.medium.marches[i].rule
+    count, shape = (volume.degree + 1) ** 2, (*volume.shape, volume.channels)
     found: list[float | None] = []
-    if not seen.march.rule.colour or seen.march.rule.classifies or count == 1:
+    if not rule.colour or rule.classifies or count == 1:
         return found
     if name == "colour":
         for k in range(count):
             part = np.zeros(shape)
             part[..., 3 * k : 3 * k + 3] = rng.normal(size=(*shape[:3], 3))
-            found.append(_difference(seen, Parameters(colour=part))[0])
-    elif name in TURNING and isinstance(seen, Linearised):
+            found.append(_difference(seen, seen.of_volume(i, Parameters(colour=part)))[0])
+    elif name in TURNING:
         turn = _turn(seen, rng.normal(size=3))
         for k in range(1, count):
-            seen.load(k)
-            found.append(_difference(seen, turn)[0])
-        seen.load()
+            seen.show_harmonic(k)
+            found.append(_difference(seen, seen.of_volume(i, turn))[0])
+        seen.show_harmonic(None)
     return found
 
 
@@ -158,15 +175,15 @@ def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:
     return max(abs(float((gap * found).sum())) / size**2, by_w)
 
 
-def _unit(seen: Seen, name: str) -> float:
+def _unit(seen: Linearised, i: int, name: str) -> float:
     """A length on which a group's numbers act alike: pixels for lenses, voxels over the distance for the rest."""
     if name in ("focal", "principal_point"):
         return 1.0
     if name == "lens":
         return 1.0 / max(seen.camera.focal)  # about a pixel at a focal length off the centre
     if name == "pose":
-        return seen.volume.voxel
-    return 0.01 * seen.volume.voxel if name == "box" else 1.0
+        return seen.volumes[i].voxel
+    return 0.01 * seen.volumes[i].voxel if name == "box" else 1.0
 
 
 def _singles(
@@ -184,7 +201,7 @@ def _singles(
     return out
 
 
-def _difference(seen: Seen, direction: Parameters, widths: Sequence[float] = WIDTHS) -> tuple[float | None, float]:
+def _difference(seen: Linearised, direction: Direction, widths: Sequence[float] = WIDTHS) -> tuple[float | None, float]:
     """Relative error of the tangent against central differences, and the share of rays at kinks.
 
     No error where no width leaves half of what moves free of kinks, all rays then being at them, nor where next to
@@ -213,79 +230,3 @@ def _difference(seen: Seen, direction: Parameters, widths: Sequence[float] = WID
         if best is not None and best <= ENOUGH:
             break
     return best, kinks
-
-
-# Gradient check of several volumes together: that of each by all that it has, with the others held.
-
-
-def require_groups_together(names: Sequence[str] | None, marches: Sequence[March]) -> None:
-    """Group check: RaymarchError for a group by which no volume of these marches has a gradient."""
-    unseen = {"colour"} if all(march.transfer for march in marches) else set()
-    unseen |= set() if any(march.transfer for march in marches) else {"table"}
-    known = [name for name in (*OF_VOLUMES, "background") if name not in unseen]
-    for name in names or ():
-        if name not in known:
-            raise RaymarchError(
-                f"several volumes together have no gradient by {name}, want some of {', '.join(known)}; leave it out"
-            )
-
-
-def check_rows_together(
-    seen: LinearisedTogether, parameters: Sequence[str] | None = None, seed: int = 0
-) -> list[GradientRow]:
-    """Gradient check, a row for each group of each volume, "volumes[0].density" say, and the background."""
-    rows = []
-    for i in range(len(seen.members.volumes)):
-        member = LinearisedMember(seen, i)
-        names = [name for name in member.groups if parameters is None or name in parameters]
-        for row in check_rows(member, names, seed):
-            own = row.parameter != "background"
-            rows.append(replace(row, parameter=f"volumes[{i}].{row.parameter}") if own else row)
-    return rows
-
-
-# Rays that a gradient check looks along: random pixels of those that see the volumes, and the background.
-
-CANDIDATES = 16  # rays that are looked at for each that is taken
-MET = 0.01  # opacity from which a ray counts as having met something
-
-
-def background_to_check(volume: Volume) -> tuple[float, ...]:
-    """A background that no channel is lost on: the volume's own, unless it is black somewhere."""
-    return tuple(c if c > 0 else 0.25 for c in require_colour(volume.background))
-
-
-def pixels_to_check(
-    volumes: Sequence[Volume], camera: Camera, marches: Sequence[March], rays: int, seed: int
-) -> np.ndarray:
-    """Random pixels that the volumes' boxes cover, those that meet something first."""
-    rng = np.random.default_rng(seed)
-    some = rng.permutation(_covered(volumes, camera))[: CANDIDATES * rays]
-    met = _transmittance(volumes, camera, marches, some) < 1 - MET
-    return np.concatenate([some[met], some[~met]])[:rays]
-
-
-def _transmittance(
-    volumes: Sequence[Volume], camera: Camera, marches: Sequence[March], pixels: np.ndarray
-) -> np.ndarray:
-    if len(volumes) > 1:
-        with LinearisedTogether(volumes, camera, marches=list(marches), pixels=pixels) as together:
-            return together.image()[:, 3]
-    volume, march = volumes[0], marches[0]
-    as_it_is = march.rule.classifies or has_values_alone(volume)
-    looking = march if as_it_is else replace(march, mode=EXACT.mode, iso=None, shading=None)
-    with Linearised(volume, camera, march=looking, pixels=pixels) as seen:
-        return seen.image()[:, 3]
-
-
-def _covered(volumes: Sequence[Volume], camera: Camera) -> np.ndarray:
-    """Pixels of the rectangles that hold the boxes' corners; all where some lie behind, or none of it is seen."""
-    pixels = np.arange(camera.width * camera.height).reshape(camera.height, camera.width)
-    covered = np.zeros(pixels.shape, bool)
-    for volume in volumes:
-        seen, depth = camera.project(volume.corners)
-        if (depth <= 0).any():
-            return pixels.ravel()
-        columns, rows = (slice(max(int(a.min()), 0), max(int(np.ceil(a.max())), 0)) for a in seen.T)
-        covered[rows, columns] = True
-    return pixels[covered] if covered.any() else pixels.ravel()

@@ -1,6 +1,7 @@
 """Gradient check of a user's own volumes and cameras, in a process of its own: precision belongs to a process.
 
-Volumes go there as HDF5, the cameras as JSON, in a folder that only this user can read; rows come back as JSON."""
+Volumes go there as HDF5, the cameras as JSON, in a folder that only this user can read; rows come back as JSON.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,34 +24,32 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import Lens
-from raymarch.gradients.check import (
-    GradientRow,
-    background_to_check,
-    check_rows,
-    check_rows_together,
-    pixels_to_check,
-    require_groups_together,
-)
-from raymarch.gradients.linearised import EXACT, Linearised, LinearisedTogether, part_met
+from raymarch.gradients.check import GradientRow, check_rows
+from raymarch.gradients.check_sample import background_to_check, part_met, pixels_to_check
+from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
-from raymarch.html.card import Shown, card, listing
+from raymarch.html.card import card, html_of, listing
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.rendering.march_settings import SINGLE_RAYS, March
-from raymarch.rendering.renderer import ONE_OR_SEVERAL, SINGLE_MARCHES, single_marches_for
+from raymarch.rendering.march_settings import EXACT, March
+from raymarch.rendering.medium import (
+    MARCHES_OF_SINGLE_RAYS,
+    VOLUMES,
+    AnyVolumes,
+    several,
+    single_marches_for,
+)
 from raymarch.rendering.shading import Shading
 from raymarch.system.child_process import child_command
 from raymarch.views.views import CAMERAS, Views
 from raymarch.volumes.transfer_function import TransferFunction
-from raymarch.volumes.volume import AnyVolume, Volume
-
-# Gradient check as a task that goes to another process: what is looked at, as a record and back, and its rows.
+from raymarch.volumes.volume import Volume
 
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
 
 
 @dataclass(frozen=True)
 class CheckTask:
-    """What is checked: parts of volumes, their marches, groups (all if None), and whether they are marched together."""
+    """What is checked: parts of volumes, their marches, groups (all if None), and whether they were given as a list."""
 
     volumes: Sequence[Volume]
     camera: Camera
@@ -57,20 +57,15 @@ class CheckTask:
     names: Sequence[str] | None
     rays: int
     seed: int
-    together: bool
+    listed: bool
 
     def rows(self) -> list[GradientRow]:
         """The check, in this process."""
         behind = background_to_check(self.volumes[0])
         pixels = pixels_to_check(self.volumes, self.camera, self.marches, self.rays, self.seed)
-        if self.together:
-            with LinearisedTogether(
-                self.volumes, self.camera, marches=list(self.marches), background=behind, pixels=pixels
-            ) as several:
-                return check_rows_together(several, self.names, self.seed)
-        with Linearised(
-            self.volumes[0], self.camera, background=behind, exposure=EXPOSURE, march=self.marches[0], pixels=pixels
-        ) as seen:
+        volume, march = (self.volumes, self.marches) if self.listed else (self.volumes[0], self.marches[0])
+        how: dict[str, Any] = {"background": behind, "exposure": EXPOSURE, "march": march, "pixels": pixels}
+        with Linearised(volume, self.camera, **how) as seen:
             return check_rows(seen, self.names, self.seed)
 
     def record(self) -> dict:
@@ -82,7 +77,7 @@ class CheckTask:
             "lens": asdict(camera.lens),
             "marches": [{k: v for k, v in asdict(m).items() if k != "transfer"} for m in self.marches],
             "tables": [m.transfer and m.transfer.record() for m in self.marches],
-            "task": {"names": self.names, "rays": self.rays, "seed": self.seed, "together": self.together},
+            "task": {"names": self.names, "rays": self.rays, "seed": self.seed, "listed": self.listed},
         }
 
     @classmethod
@@ -100,7 +95,7 @@ def _march_of(record: dict, table: dict | None) -> March:
 
 
 @dataclass(frozen=True)
-class GradientReport(Shown):
+class GradientReport:
     """Gradient check report: a `GradientRow` for each group of parameters, and the seconds it took.
 
     `shape` is that of the part of the (first) volume that was looked at: all of it up to 64 samples a side.
@@ -115,14 +110,8 @@ class GradientReport(Shown):
         """Verdict: whether no gradient is wrong; one at a kink is not."""
         return all(row.verdict != "wrong" for row in self.rows)
 
-    def _card(self) -> str:
-        said = str(self).rsplit("\n", 1)[-1]
-        heads = ("parameter", "dot product", "difference", "worst", "at kinks", "verdict")
-        rows = []
-        for row in self.rows:
-            numbers = ["" if x is None else f"{x:.1e}" for x in (row.dot, row.difference, row.worst)]
-            rows.append((row.parameter, *numbers, f"{row.kinks:.1%}", row.verdict))
-        return card("GradientReport", [("", said)]) + listing(heads, rows)
+    def _repr_html_(self) -> str | None:
+        return html_of(report_card, self)
 
     def __str__(self) -> str:
         lines = [f"{'parameter':16} {'dot':>8} {'difference':>10} {'worst':>8} {'at kinks':>8}  verdict"]
@@ -139,18 +128,29 @@ class GradientReport(Shown):
         return "\n".join([*lines, f"{verdict} ({kind}, {self.seconds:.0f} s)"])
 
 
+def report_card(report: GradientReport) -> str:
+    """HTML of a gradient check for a notebook: a row a parameter."""
+    said = str(report).rsplit("\n", 1)[-1]
+    heads = ("parameter", "dot product", "difference", "worst", "at kinks", "verdict")
+    rows = []
+    for row in report.rows:
+        numbers = ["" if x is None else f"{x:.1e}" for x in (row.dot, row.difference, row.worst)]
+        rows.append((row.parameter, *numbers, f"{row.kinks:.1%}", row.verdict))
+    return card("GradientReport", [("", said)]) + listing(heads, rows)
+
+
 @checked(
-    volume=ONE_OR_SEVERAL,
+    volume=VOLUMES,
     where=CAMERAS,
     parameters=optional(some_of(*CHOICES)),
     precision=one_of(*runtime.PRECISIONS),
-    march=SINGLE_MARCHES,
+    march=MARCHES_OF_SINGLE_RAYS,
     rays=whole(1, 1 << 20),
     seed=whole(0, 2**31 - 1),
     arch=one_of(*runtime.ARCHES),
 )
 def check_gradients(
-    volume: AnyVolume | Sequence[AnyVolume],
+    volume: AnyVolumes,
     where: Camera | Views | Sequence[Camera],
     parameters: Sequence[str] | None = None,
     *,
@@ -167,7 +167,7 @@ def check_gradients(
     of its own, so it works from a session that computes in single precision.
 
     Args:
-        volume: as it comes from a fit or a file; or a list of volumes that are rendered together.
+        volume: as it comes from a fit or a file; or a list of volumes that are seen together.
         where: cameras, or views.
         parameters: some of "density", "colour", "background", "pose", "focal", "principal_point", "exposure", "step",
             "box", "lens", "iso", "table"; all that the mode of `march` sees and the camera's lens has if not given.
@@ -179,7 +179,7 @@ def check_gradients(
         arch: "cpu" or "cuda"; "auto" for either.
 
     Of a volume of more than 64 samples a side the part is looked at that the camera's rays meet most. Rows of several
-    volumes are named "volumes[0].density" and so on, and the groups are those of `LinearisedTogether`. A mode or an
+    volumes are named "volumes[0].density" and so on, and the groups are those of `Linearised`. A mode or an
     activation of one's own is checked in this process, which must run in `precision` on `arch`, or is started so by it.
 
     Raises RaymarchError for a parameter that does not exist or that the mode does not see.
@@ -192,17 +192,12 @@ def check_gradients(
     started = time.perf_counter()
     cameras: list[Camera] = list(where)  # type: ignore[arg-type]  # as CAMERAS reads them
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
-    together = isinstance(volume, list)
-    volumes: list[Volume] = volume if together else [volume]  # type: ignore  # as ONE_OR_SEVERAL reads it
-    marches = single_marches_for(volumes, march) if together else [_one(march)]
-    names = None if parameters is None else list(parameters)
-    if together:
-        require_groups_together(names, marches)
-    else:
-        names = list(groups_of(marches[0].rule, camera.lens)) if names is None else names
-        require_groups(names, marches[0].rule, camera.lens)
+    volumes, marches = several(volume), single_marches_for(volume, march)
+    rules = [one.rule for one in marches]
+    names = list(groups_of(rules, camera.lens)) if parameters is None else list(parameters)
+    require_groups(names, rules, camera.lens)
     volumes = [part_met(one, camera, seed, its.clip) for one, its in zip(volumes, marches, strict=True)]
-    task = CheckTask(volumes, camera, marches, names, rays, seed, together)
+    task = CheckTask(volumes, camera, marches, names, rays, seed, isinstance(volume, list))
     if own := next(filter(None, map(_own_of, volumes, marches)), None):
         rows = _rows_here(own, task, precision, arch)
     else:
@@ -225,14 +220,6 @@ def _rows_elsewhere(task: CheckTask, precision: str, arch: str) -> list[Gradient
     if isinstance(rows, str):
         raise RaymarchError(rows)
     return [GradientRow(**row) for row in rows]
-
-
-def _one(march: March | Sequence[March]) -> March:
-    """March of one volume; RaymarchError for several."""
-    if isinstance(march, (list, tuple)):
-        raise RaymarchError(f"marches are {len(march)}, volume is one; give one rm.March")
-    one: March = SINGLE_RAYS("march", march)
-    return one
 
 
 def _own_of(volume: Volume, march: March) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 from raymarch.arguments.checks import LARGEST, Check, Wrong, array, numeric, one_of, shown, vector
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
-from raymarch.kernels.integrator.mode import AnyMode, RayMode
+from raymarch.kernels.integrator.mode import Mode
 from raymarch.views.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume
@@ -29,14 +29,20 @@ OF_MODES: dict[str, tuple[int, ...]] = {"iso": ()}  # which modes have that say 
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
 CHOICES = (*GROUPS, "lens", *OF_MODES, "table")  # shaped as the lens and the transfer function are, where there are any
+OF_VOLUMES = ("density", "colour", "table")  # numbers that each of several volumes has
+OF_CAMERA = ("background", "pose", "focal", "principal_point", "exposure", "lens")  # what moves without the volumes
 GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box", "iso")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
 PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
 GROUP = one_of(*SMALL_GROUPS, "lens", *OF_MODES, cure="give directions by density, colour or table as rm.Parameters")
 
 
-def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
-    """Parameter groups that an image of this mode, through this lens, depends on."""
+def groups_of(modes: Sequence[Mode], lens: Lens = PLAIN) -> tuple[str, ...]:
+    """Parameter groups by which the image of volumes in these modes, through this lens, has a gradient."""
+    if len(modes) > 1:
+        seen = {name for mode in modes for name in groups_of([mode])}
+        return tuple(name for name in (*OF_VOLUMES, "background", "exposure") if name in seen)
+    (mode,) = modes
     unseen = {
         "colour": not mode.colour or mode.classifies,
         "background": not mode.background,
@@ -48,16 +54,33 @@ def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
-def require_groups(names: Iterable[str], mode: AnyMode, lens: Lens) -> None:
-    """Group check: RaymarchError for a group that the mode does not see, or that the lens has not, and where a mode
+def require_groups(names: Iterable[str], modes: Sequence[Mode], lens: Lens) -> None:
+    """Group check: RaymarchError for a group that the modes do not see, or that the lens has not, and where a mode
     has no gradient at all."""
-    if isinstance(mode, RayMode) and mode.no_gradient:
+    if len(modes) > 1:
+        known = groups_of(modes)
+        for name in names:
+            if name not in known:
+                wanted = f"want some of {', '.join(known)}; leave it out"
+                raise RaymarchError(f"several volumes together have no gradient by {name}, {wanted}")
+        return
+    (mode,) = modes
+    if mode.no_gradient:
         raise RaymarchError(mode.no_gradient)
     names = set(names)
     if "lens" in names and lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)
-    for name in sorted(names & {*GROUPS, *OF_MODES, "table"} - set(groups_of(mode))):
+    for name in sorted(names & {*GROUPS, *OF_MODES, "table"} - set(groups_of(modes))):
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
+
+
+def require_groups_of_volume(names: Iterable[str], i: int, mode: Mode) -> None:
+    """Group check of one of several volumes: RaymarchError for what it does not have; background and exposure are with
+    the first."""
+    known = {*groups_of([mode])} & {*OF_VOLUMES, *(() if i else ("background", "exposure"))}
+    for name in names:
+        if name not in known:
+            raise RaymarchError(f"directions[{i}] has {name}, want some of {', '.join(sorted(known))}")
 
 
 def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
@@ -120,7 +143,8 @@ class Parameters:
         return float(sum(np.vdot(a, b) for a, b in pairs if a is not None and b is not None))
 
 
-Columns: TypeAlias = "str | Parameters | Sequence[str | Parameters]"  # as `columns_of` reads them
+Direction: TypeAlias = "Parameters | Sequence[Parameters]"  # of several volumes one for each
+Columns: TypeAlias = "str | Parameters | Sequence[str | Direction]"  # as `columns_of` reads them
 
 
 def shape_of(group: str, lens: Lens = PLAIN) -> tuple[int, ...]:
@@ -137,13 +161,14 @@ def units(group: str, lens: Lens = PLAIN) -> list[Parameters]:
     return [Parameters(**{group: unit.reshape(shape)}) for unit in np.eye(int(np.prod(shape)))]
 
 
-def columns_of(parameters: Columns, lens: Lens = PLAIN) -> list[Parameters]:
-    """Columns of a Jacobian: a direction for each number of the groups named and each `Parameters` given."""
+def columns_of(parameters: Columns, lens: Lens = PLAIN) -> list[Direction]:
+    """Columns of a Jacobian: a direction for each number of the groups named, and each direction given."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
         names = ", ".join((*SMALL_GROUPS, "lens", *OF_MODES))
         raise RaymarchError(f"parameters are {shown(parameters)}, want some of {names}, or rm.Parameters(...)")
-    return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each, lens))]
+    given = (Parameters, list, tuple)
+    return [one for each in several for one in ([each] if isinstance(each, given) else units(each, lens))]
 
 
 def require_directions(

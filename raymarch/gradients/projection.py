@@ -1,4 +1,4 @@
-"""Projection to first order: from pose, lens, step and box to rays in index space, tangent and adjoint."""
+"""Viewpoint of an image, and its projection to first order: from pose, lens, step and box to rays in index space."""
 
 from __future__ import annotations
 
@@ -176,9 +176,6 @@ class Projection:
         return (dot_local if dot.lens is None else dot_local + by_number @ dot.lens), none
 
 
-# Viewpoint: camera, background, exposure, step and placement, and how `Parameters` move them.
-
-
 @dataclass(frozen=True, eq=False)
 class Viewpoint:
     """Viewpoint, a camera before a placed volume: a pose moves by exp of its six numbers, all else by adding.
@@ -240,6 +237,11 @@ class Viewpoint:
     def rays(self) -> Rays:
         """Rays of the pixels, in the world."""
         return self.camera.rays(self.pixels)
+
+    @property
+    def pixel_numbers(self) -> np.ndarray:
+        """Indices of the pixels looked at, row by row."""
+        return np.arange(len(self.rays)) if self.pixels is None else np.asarray(self.pixels)
 
     def exposed(self, image: np.ndarray) -> np.ndarray:
         """Colour after exposure, and transmittance (ray, 4), of colour before it."""

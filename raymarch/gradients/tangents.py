@@ -1,4 +1,4 @@
-"""Ray tangents on the device: gradients by the rays' geometry, and columns of tangents with their images."""
+"""Tangents on the device, side by side in columns: of rays, with their gradients, and of a volume's samples."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from raymarch.kernels.field import copies
 from raymarch.kernels.rays import ray_arrays
 from raymarch.volumes.bricks import Bricks, held_samples
 from raymarch.volumes.transfer_function import MOST_KNOTS
+
+WIDEST = 48  # numbers of one sample that a kernel unrolls
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +168,6 @@ class RayTangents(Owner[MotionFields]):
         dt = np.empty(count, runtime.dtype())
         ray_arrays.gradients_out(self.fields, origin, way, view, dt)
         return origin.astype(float), way.astype(float), view.astype(float), dt.astype(float)
-
-
-# Volume tangents on the device: several directions of density and colour, carried side by side.
-
-WIDEST = 48  # numbers of one sample that a kernel unrolls
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from typing import Protocol, TypeVar
 
 from raymarch.errors import figures
 
@@ -17,31 +18,33 @@ VALUE = "text-align:left;vertical-align:top;padding:1px 0;background:transparent
 CELL = "text-align:left;padding:1px 12px 1px 0;background:transparent"
 
 
-class Shown:
-    """Value that shows itself in a notebook, by a card that it makes of itself."""
-
-    def _card(self) -> str:
-        """HTML of the value."""
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str | None:
-        """HTML for notebooks; None, by which they fall back to the text, where it cannot be made."""
-        try:
-            return self._card()
-        except Exception:  # whatever it is: a value that is looked at must not break a cell
-            return None
+T = TypeVar("T")
 
 
-class ShownRecord(Shown):
-    """Value that shows itself in a notebook by its `record` of plain numbers, texts and lists."""
+def html_of(make: Callable[[T], str], value: T) -> str | None:
+    """HTML that `make` makes of a value, for its `_repr_html_`; None, by which notebooks show its text, if that fails.
+
+    Example:
+        >>> html_of(str, 5), html_of(lambda value: value.no_such_attribute, 5)
+        ('5', None)
+    """
+    try:
+        return make(value)
+    except Exception:  # whatever it is: a value that is looked at must not break a cell
+        return None
+
+
+class Recorded(Protocol):
+    """Value that has a record of plain numbers, texts and lists."""
 
     def record(self) -> dict:
         """Plain numbers, texts and lists."""
-        raise NotImplementedError
 
-    def _card(self) -> str:
-        rows = [(name.replace("_", " "), plain(value)) for name, value in self.record().items()]
-        return card(type(self).__name__, rows)
+
+def record_card(value: Recorded) -> str:
+    """Card of a value by its record: a row for each entry."""
+    rows = [(name.replace("_", " "), plain(each)) for name, each in value.record().items()]
+    return card(type(value).__name__, rows)
 
 
 def card(title: str, rows: Iterable[tuple[str, object]], pictures: Sequence[str] = ()) -> str:

@@ -1,4 +1,4 @@
-"""Pictures in HTML: small images as PNG inside of it, so that nothing is asked of any server."""
+"""Pictures in HTML: small images as PNG, curves and sketches as SVG, all inside of it, so that no server is asked."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from raymarch.html.card import safe
 
 FIGURE = "margin:0;text-align:left;color:inherit"
 CAPTION = "font-size:0.85em;opacity:0.7"
+MOST_POINTS = 200
 
 
 def figure(image: np.ndarray, caption: str = "", height: int | None = None, width: int | None = None) -> str:
@@ -28,6 +29,17 @@ def figure(image: np.ndarray, caption: str = "", height: int | None = None, widt
     style = f"height:{height or image.shape[0]}px;width:{wide};max-width:none;display:block;border-radius:2px"
     below = f'<figcaption style="{CAPTION}">{safe(caption)}</figcaption>' if caption else ""
     return f'<figure style="{FIGURE}"><img alt="{safe(caption)}" src="{shown}" style="{style}">{below}</figure>'
+
+
+def thumbnail(image: np.ndarray, side: int) -> np.ndarray:
+    """Image (height, width, ...) of at most `side` pixels a side: every few pixels of a larger one.
+
+    Example:
+        >>> thumbnail(np.zeros((100, 60, 3)), 50).shape
+        (50, 30, 3)
+    """
+    every = max(-(-max(image.shape[:2]) // side), 1)
+    return image[every // 2 :: every, every // 2 :: every]
 
 
 def as_bytes(image: np.ndarray) -> np.ndarray:
@@ -59,22 +71,6 @@ def data_uri(file: bytes, kind: str = "image/png") -> str:
         'data:text/plain;base64,YWJj'
     """
     return f"data:{kind};base64,{base64.b64encode(file).decode()}"
-
-
-def thumbnail(image: np.ndarray, side: int) -> np.ndarray:
-    """Image (height, width, ...) of at most `side` pixels a side: every few pixels of a larger one.
-
-    Example:
-        >>> thumbnail(np.zeros((100, 60, 3)), 50).shape
-        (50, 30, 3)
-    """
-    every = max(-(-max(image.shape[:2]) // side), 1)
-    return image[every // 2 :: every, every // 2 :: every]
-
-
-# Sketches in HTML: curves and lines as SVG, drawn in the colour of the page's text.
-
-MOST_POINTS = 200
 
 
 def curve(x: Sequence[float], y: Sequence[float], caption: str, size: tuple[int, int] = (180, 80)) -> str:

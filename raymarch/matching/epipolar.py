@@ -1,4 +1,6 @@
-"""Epipolar distances: how far a match is from where the two cameras allow it (Hartley & Zisserman, 11.4.3)."""
+"""Epipolar geometry of matches: how far each is from where its two cameras allow it, and where its rays cross.
+
+Distances are Sampson's (Hartley & Zisserman, 11.4.3); `robust_step` moves parameters so that they become less."""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from raymarch.matching.matches import Matches
 NEAR = 0.005  # of an image's side: a match no farther from its epipolar line agrees with the cameras
 PARALLEL = np.deg2rad(1.0)  # between two rays, under which their crossing may come out behind a camera
 ONE_PLACE = 1e-12  # of how far cameras are from the origin, which is rounding: two no farther apart are in one place
+LONGEST = 0.2  # that each parameter moves in a step
 
 
 class Sight(NamedTuple):
@@ -109,11 +112,6 @@ def nearness(cameras: Sequence[Camera], matches: Matches) -> np.ndarray:
     """Distance (match,) [pixel] up to which a match agrees with the cameras."""
     side = np.array([np.sqrt(camera.width * camera.height) for camera in cameras])
     return NEAR * side[matches.first]
-
-
-# Robust Gauss-Newton step: of residuals in Geman and McClure's loss, by their slopes.
-
-LONGEST = 0.2  # that each parameter moves in a step
 
 
 def robust_step(

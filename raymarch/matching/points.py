@@ -6,7 +6,6 @@ import numpy as np
 
 from raymarch.matching.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
 from raymarch.matching.matches import Matches, features_of, match, neighbours
-from raymarch.views.focus import are_planes
 from raymarch.views.views import Views
 
 MIN_ANGLE = np.deg2rad(2.0)  # between two rays, for their crossing to say how far it is
@@ -40,8 +39,8 @@ def matched_points(views: Views) -> np.ndarray:
 
 
 def _own(views: Views) -> np.ndarray | None:
-    """Points (point, 3) of the set, None where they are too few, or bounds that say nothing of what images show."""
-    if views.points is None or len(views.points) < MIN_POINTS or are_planes(views.points):
+    """Points (point, 3) of the set, None where they are too few."""
+    if views.points is None or len(views.points) < MIN_POINTS:
         return None
     return np.asarray(views.points, float)
 

@@ -27,8 +27,6 @@ from raymarch.volumes.mesh import Mesh, face_normals, vertex_normals
 from raymarch.volumes.value_kind import histogram_of
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume, seen_colours
 
-# Level of an isosurface: the value asked for or a good one, and the raw density where the volume takes it.
-
 VOXELS = 2  # in which a surface shall take half of the light
 BINS = 256  # of the histogram
 
@@ -49,7 +47,7 @@ class Level:
 
 
 def is_scalar(volume: Volume) -> bool:
-    """Whether values are numbers as they are, and no extinction that was fitted."""
+    """Whether the values are plain numbers, not a fitted extinction."""
     return volume.activation.density_rule.signed
 
 
@@ -107,18 +105,15 @@ def otsu(values: np.ndarray, low: float, high: float) -> float:
 
 
 def _values(volume: Volume) -> np.ndarray:
-    """Values at the samples, at every so many of a large volume; of bricks those that there are."""
+    """Values at the samples: every so many-th of a large volume, and of bricks only the stored ones."""
     if volume.bricks is not None:
         return volume.activation.sigma(volume.bricks.density)
     stride = max(1, round((np.prod(volume.box_shape) / 2**24) ** (1 / 3)))
     return volume.activation.sigma(volume.density[::stride, ::stride, ::stride])
 
 
-# Pieces of a mesh: the largest connected ones, a part within a box, fewer faces.
-
-
 def largest_pieces(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The `count` connected pieces of most area."""
+    """The `count` connected pieces with the largest areas."""
     sparse = connected_components()
     ends = faces[:, [0, 1]].T
     third = faces[:, [1, 2]].T
@@ -132,7 +127,7 @@ def largest_pieces(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple
 
 
 def within(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The faces whose middles lie within a box (2, 3); where it cuts the mesh it is left open."""
+    """The faces whose centroids lie in a box (2, 3). The mesh stays open where the box cuts it."""
     middle = vertices[faces].mean(1)
     return compact(vertices, faces[((middle >= box[0]) & (middle <= box[1])).all(1)])
 
@@ -251,9 +246,6 @@ def surface_points(
     length = np.linalg.norm(normals, axis=1, keepdims=True)
     normals = np.where(length > 0, normals / np.where(length > 0, length, 1), mesh.normals[corners[:, 0]])
     return Mesh(points, np.zeros((0, 3), int), seen_colours(volume, points, -normals), normals)
-
-
-# Export of a volume's isosurface to a mesh file in one call.
 
 
 @checked(

@@ -14,8 +14,6 @@ from raymarch.system.resources import require_free
 from raymarch.volumes.bricks import BRICK, spread
 from raymarch.volumes.volume import Volume
 
-# Lattice of a volume's raw densities within a box, whose outermost planes lie where the box ends.
-
 ALIGNED = 1e-9  # of the affine's largest number: what is less counts as 0
 
 
@@ -67,7 +65,7 @@ def lattice_of(volume: Volume, box: np.ndarray | None) -> Lattice:
 
 
 def _of_bricks(volume: Volume, ends: np.ndarray) -> np.ndarray:
-    """Ends (2, 3) in index space, no farther out than where there are bricks, and an empty sample."""
+    """Bounds (2, 3) in index space of the bricks, with one empty sample beyond."""
     there = np.argwhere(volume.bricks.table[: -(-volume.box_shape[0] // BRICK)] >= 0)  # type: ignore[union-attr]
     if not len(there):
         return ends
@@ -89,7 +87,7 @@ def _raw(volume: Volume, first: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 def _ended(raw: np.ndarray, place: np.ndarray, axis: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Samples whose first and last plane along an axis are moved to `low` and `high`, by interpolation."""
+    """Samples along an axis, with the first and last plane interpolated at `low` and `high`."""
     if low == place[0] and high == place[-1]:
         return raw, place
     moved = np.moveaxis(raw.astype(float), axis, 0)
@@ -100,8 +98,6 @@ def _ended(raw: np.ndarray, place: np.ndarray, axis: int, low: float, high: floa
     place[0], place[-1] = low, high
     return np.moveaxis(moved, 0, axis), place
 
-
-# Libraries that meshes need: `pip install "raymarch[formats]"`.
 
 INSTALL = 'pip install "raymarch[formats]"'
 
@@ -163,7 +159,7 @@ def surface_of(volume: Volume, lattice: Lattice, raw: float) -> tuple[np.ndarray
 
 
 def joined(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mesh with vertices at one place made one, and without the faces that this leaves no area, nor lone vertices."""
+    """Mesh whose coincident vertices are merged, without faces of no area and without unused vertices."""
     places, number = np.unique(vertices, axis=0, return_inverse=True)
     faces = number.reshape(-1)[faces]
     a, b, c = faces.T
@@ -172,6 +168,6 @@ def joined(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def compact(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mesh without the vertices that no face has."""
+    """Mesh without unused vertices."""
     used, number = np.unique(faces, return_inverse=True)
     return vertices[used], number.reshape(faces.shape)

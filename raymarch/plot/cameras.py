@@ -1,4 +1,4 @@
-"""Camera frusta with the images that they took, in the world."""
+"""Plots of cameras: pyramids, frusta with their images, and how many views see each part of a box."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from matplotlib.typing import ColorType
     from mpl_toolkits.mplot3d import Axes3D
-
-# Camera plot: frustums in the world, as pyramids.
 
 
 def _line_colour(value: ColorType) -> ColorType:
@@ -144,7 +142,7 @@ def frusta(
 
 
 def add_images(space: Axes3D, views: Views, length: float, count: int = SHOWN) -> None:
-    """The pyramids of all cameras, and on the open ends of up to `count` of them their images."""
+    """Draw the pyramids of all cameras, and the images of up to `count` of them on their open ends."""
     from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
     lines = [pyramid(camera, length) for camera in views.cameras]
@@ -174,8 +172,6 @@ def _pixels(camera: Camera, image: np.ndarray, length: float) -> tuple[np.ndarra
     quads = np.stack([corners[:-1, :-1], corners[:-1, 1:], corners[1:, 1:], corners[1:, :-1]], 2)
     return quads.reshape(-1, 4, 3), small.reshape(-1, 3)
 
-
-# Coverage: how many views see each part of a box.
 
 AXES = "xyz"
 

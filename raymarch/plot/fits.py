@@ -1,4 +1,4 @@
-"""Convergence plot: loss and PSNR over a fit."""
+"""Plots of a fit: its loss and PSNR, the errors of its pictures, and its residuals by view."""
 
 from __future__ import annotations
 
@@ -65,8 +65,6 @@ def history(
         two[0].text(x[i], 0.03, name, transform=place, rotation=90, size="x-small", color="0.3")
     return two
 
-
-# Error pictures: what a volume shows wrong, as a picture a view and as a contact sheet of image, truth and error.
 
 COLOURS = "magma"
 LIMIT = 0.25  # absolute error that is the end of the colours, the same for all views: pictures can be compared
@@ -224,8 +222,6 @@ def reduced(picture: np.ndarray) -> np.ndarray:
         picture = sums / np.expand_dims(sizes, [a for a in range(picture.ndim) if a != axis])
     return picture
 
-
-# Residuals by view: the score of each, with the worst named.
 
 NAMED = 16  # views, of which each has its name under it
 LABELS = {

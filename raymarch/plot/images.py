@@ -1,4 +1,4 @@
-"""Plot of an image set: cameras with their images, the box, and how many views see each part of it."""
+"""Plots of images: an image set with its cameras, comparisons with the true image, and contact sheets."""
 
 from __future__ import annotations
 
@@ -72,9 +72,6 @@ def image_set(views: Views, box: Numbers | None = None, points: Numbers | None =
 def picture(views: Views, box: np.ndarray | None, points: np.ndarray) -> np.ndarray:
     """Image-set plot as an image (height, width, 3) uint8."""
     return picture_of(lambda: image_set(views, box, points if len(points) else None))
-
-
-# Image plots: comparison with the true one, and contact sheets of a set.
 
 
 @checked(image=display, truth=display)

@@ -1,4 +1,4 @@
-"""Axes to draw into: those given, or new ones."""
+"""Axes to draw into, and figures as pictures without a window."""
 
 from __future__ import annotations
 
@@ -39,9 +39,6 @@ def panels(
     if len(axes) != count or not all(isinstance(ax, Axes) for ax in axes):
         raise RaymarchError(f"axes are {given!r:.60}, want {count} Axes; make them with plt.subplots(1, {count})")
     return axes
-
-
-# Figures as pictures, without a window, by Matplotlib's own style.
 
 
 def picture_of(draw: Callable[[], Figure]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Slice plot of a volume: orthogonal slices in world coordinates."""
+"""Plots of a volume: slices, projections, histograms and profiles, in world coordinates."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ from raymarch.errors import RaymarchError, figures
 from raymarch.geometry.rays import Rays
 from raymarch.plot.panels import panels
 from raymarch.volumes.harmonics import Y00
-from raymarch.volumes.placement import shown_right, shown_up
 from raymarch.volumes.scalar_volume import ANY_VOLUME, ScalarVolume
 from raymarch.volumes.transfer_function import COLORMAP, TRANSFER, TransferFunction
 from raymarch.volumes.value_kind import above, bin_range
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.world_axes import shown_right, shown_up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Three pictures of a volume beside one another, along the world's z, y and x, with one colour scale.
 
 NORMALS = (2, 1, 0)  # world axes that the pictures are seen along
 TICKS = 5  # steps of an axis at most; with more, labels grow while the layout is made, and are cut
@@ -103,14 +102,12 @@ def draw_planes(
     return three
 
 
-# Values of a volume for plots: what they are called, and slabs of them.
-
 SLAB = 1 << 21  # values at a time
 FEW = 1 << 22  # values that tell how all are spread
 
 
 def _plain(text: str) -> str:
-    """Text of a file for Matplotlib, to which what lies between two dollars is a formula."""
+    """Text with dollar signs escaped: Matplotlib reads text between two of them as a formula."""
     return text.replace("$", r"\$")
 
 
@@ -135,7 +132,7 @@ def world_of(volume: AnyVolume) -> str:
 
 
 def innermost(volume: AnyVolume) -> Volume:
-    """Volume whose values are plotted: of nested boxes the innermost; in NDC as if that were the world."""
+    """Volume whose values are plotted: the innermost of nested boxes. NDC are plotted as if they were the world."""
     return replace(VOLUME("volume", volume).nested(0), ndc_from_world=None)
 
 
@@ -228,7 +225,7 @@ def slices(
 
 
 def _ends(cuts: list[np.ndarray], scan: bool, limit: float | None) -> tuple[float, float, float]:
-    """Bottom and top of the colour scale, and the greatest value, which may lie far above what else there is."""
+    """Bottom and top of the colour scale, and the greatest value, which may be an outlier."""
     values = np.concatenate([cut[np.isfinite(cut)] for cut in cuts])
     bottom = float(values.min()) if scan and values.size else 0.0
     bottom = bottom if limit is None else min(bottom, 0.0)
@@ -239,7 +236,7 @@ def _ends(cuts: list[np.ndarray], scan: bool, limit: float | None) -> tuple[floa
 
 
 def _point_of(volume: Volume, index: str | Sequence[int] | np.ndarray | None) -> np.ndarray:
-    """Place of a sample; RaymarchError for an index that the volume does not have."""
+    """Position of a sample; RaymarchError for an index outside the volume."""
     if index is None or (isinstance(index, str) and index == "middle"):
         index = np.array(volume.shape) // 2
     try:
@@ -252,7 +249,7 @@ def _point_of(volume: Volume, index: str | Sequence[int] | np.ndarray | None) ->
 
 
 def _point(volume: Volume, at: np.ndarray) -> np.ndarray:
-    """A point; RaymarchError for one beside the volume's box."""
+    """The point itself; RaymarchError if it lies outside the volume's box."""
     lower, upper = volume.box
     slack = 1e-6 * (upper - lower)
     if not ((at >= lower - slack) & (at <= upper + slack)).all():
@@ -282,9 +279,6 @@ def cut_plane(volume: Volume, point: np.ndarray, normal: int) -> tuple[np.ndarra
     linear = Y00 * features[..., :3].astype(float)
     colour = np.clip(volume.activation.colour_rule.forward(linear), 0, 1)
     return np.where(inside, volume.activation.sigma(density), np.nan), colour
-
-
-# Maximum intensity projections of a volume along the world's three axes.
 
 
 @checked(volume=ANY_VOLUME, limit=LIMIT, floor=LIMIT, colormap=COLORMAP)
@@ -346,8 +340,6 @@ def _along_axes(volume: Volume) -> list[np.ndarray]:
     return [down, through, across]
 
 
-# Histograms of a volume: of its values with a transfer function over it, and of the size of its isosurfaces.
-
 BINS = whole(2, 100_000)
 WINDOW = optional(vector(2))
 FINEST = 1e-12  # of the values: half of an axis
@@ -394,7 +386,7 @@ def histogram(
 
 
 def _edges(volume: AnyVolume, low: float, high: float, bins: int) -> np.ndarray:
-    """Edges of bins: of whole numbers as stored each has as many, or a comb would show that is none of the data's."""
+    """Edges of bins. Each bin has equally many of the stored whole numbers, or a false comb would show."""
     large = isinstance(volume, ScalarVolume) and 4 * np.spacing(max(abs(low), abs(high))) > abs(volume.slope)
     if not isinstance(volume, ScalarVolume) or volume.values.dtype.kind not in "iu" or large:
         return np.linspace(low, high, bins + 1)
@@ -407,7 +399,7 @@ def _edges(volume: AnyVolume, low: float, high: float, bins: int) -> np.ndarray:
 def _window(
     window: Numbers | None, values: np.ndarray, transfer: TransferFunction | None, bins: int
 ) -> tuple[float, float]:
-    """Ends of the axis: those asked for, else of the values and the table, apart where all values are alike."""
+    """Ends of the axis: the given ones, else those of the values and the table; they always differ."""
     if window is not None:
         if not window[0] < window[1]:
             raise RaymarchError(f"window is {tuple(window)}, want (low, high), the first the less; turn it around")
@@ -486,8 +478,6 @@ def _cell_ranges(slab: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         most = np.maximum(most.take(first, axis), most.take(second, axis))
     return least, most
 
-
-# Profile along a ray or a line: values, and how much light is left.
 
 STEP = 0.25  # of a voxel, between points of the profile
 POINTS = array(2, 3, low=-WORLD, high=WORLD)

@@ -16,7 +16,7 @@ FINER = 1.3  # pixels along an image's shorter side, in samples of the volume's 
 
 
 class Pyramid:
-    """Image pyramid: views at a whole fraction of their size; the last one asked for is kept."""
+    """Image pyramid: views at a whole fraction of their size. The last level is cached."""
 
     def __init__(self, views: Views):
         self._views = views
@@ -56,13 +56,13 @@ def _reduced(views: Views, view: int, factor: int) -> np.ndarray:
 
 
 def smaller(camera: Camera, factor: int) -> Camera:
-    """Camera of an image a whole number of times smaller, its last pixels cut off where it does not divide."""
+    """Camera of an image that is a whole number of times smaller. A remainder of its last pixels is cut off."""
     width, height = (n // factor * factor for n in (camera.width, camera.height))
     return replace(camera, width=width, height=height).scaled(1 / factor)
 
 
 def random_pixels(image: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Random pixels of an image (pixel, 4): three of four where there is something to see, if all is not that.
+    """Random pixels of an image (pixel, 4). Three of four show something, unless all of them do.
 
     Some are drawn twice where fewer count than are wanted; none that is NaN.
     """

@@ -24,6 +24,7 @@ from raymarch.device.ray_buffer import size_of as bytes_of_buffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.plan.bounds import find_box
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import FIT_SETTINGS, FitSettings, changed, preset
 from raymarch.geometry.alignment import aligned, apart
 from raymarch.geometry.boxes import BOX
@@ -34,18 +35,17 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters, units
 from raymarch.gradients.projection import Projection, from_near
 from raymarch.gradients.tangents import RayTangents, bytes_of_tangents
-from raymarch.kernels.integrator.geometry import geometry_tangent
+from raymarch.html.card import card, html_of
+from raymarch.html.picture import curve
 from raymarch.kernels.integrator.kernel import MarchCall
 from raymarch.kernels.integrator.march import march
+from raymarch.kernels.integrator.passes import passes_of
 from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
 from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
-from raymarch.registration.register import RefinementCard
 from raymarch.system.interrupt import asked_to_stop
 from raymarch.views.contents import is_bounded, require_pixels
-from raymarch.views.views import VIEWS, Views
-
-# Moves of camera refinement: the box they are found in, their rays and directions, and the memory that they take.
+from raymarch.views.views import VIEWS, Views, views_card
 
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 OF_A_PIXEL, OF_ONE_MADE = 16, 48  # bytes of a smaller image, and of each pixel of the image that is being made smaller
@@ -66,13 +66,13 @@ def box_of_refinement(views: Views, settings: FitSettings, box: Numbers | None =
     if box is not None or settings.ndc or not (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
         return box
     with ImageStore(views) as store:
-        lower, upper = find_box(views, store)
+        lower, upper = find_box(Survey(views), store)
     margin = WIDER * (upper - lower)
     return np.stack([lower - margin, upper + margin])
 
 
 def rays_a_view(views: int) -> int:
-    """Rays of a view, of so many, that cameras are moved by at once.
+    """Number of rays of each of so many views in one move of all cameras.
 
     Example:
         >>> rays_a_view(100)
@@ -82,7 +82,7 @@ def rays_a_view(views: int) -> int:
 
 
 def directions_of(shared: Sequence[str], lens: Lens) -> list[Parameters]:
-    """Directions that cameras move along: of the pose, and of what they share.
+    """Parameters of a move: those of the pose, and those that all cameras share.
 
     Example:
         >>> len(directions_of(["focal"], Lens()))
@@ -123,7 +123,7 @@ SETTINGS = preset("default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Refinement(RefinementCard):
+class Refinement:
     """Result of camera refinement.
 
     Attributes:
@@ -142,6 +142,20 @@ class Refinement(RefinementCard):
     errors: tuple[float, ...]
     interrupted: bool = False
     seconds: float = 0.0
+
+    def _repr_html_(self) -> str | None:
+        return html_of(refinement_card, self)
+
+
+def refinement_card(found: Refinement) -> str:
+    """HTML of a refinement for a notebook: how far cameras went, the error after each move, and the views."""
+    rows = [
+        ("cameras turned", f"{found.degrees.mean():.3g} degrees in the mean, {found.degrees.max():.3g} at most"),
+        ("cameras moved", f"{found.share.mean():.2%} of their distance in the mean, {found.share.max():.2%} at most"),
+        ("error", f"{found.errors[-1]:.4g} root mean square, colours in 0..1" if found.errors else None),
+    ]
+    drawn = curve(range(len(found.errors)), found.errors, "error after each move")
+    return card("Refinement", rows, [drawn]) + views_card(found.views)
 
 
 @checked(
@@ -218,7 +232,7 @@ def require_refinable(views: Views, parameters: Sequence[str], settings: FitSett
 
 
 class _Movement(Closing):
-    """The cameras as they stand, and what moves them; owns device memory until closed."""
+    """The current cameras and the solver that moves them; owns device memory until it is closed."""
 
     def __init__(self, fitter: Fitter, parameters: Sequence[str]):
         self.fitter, self.parameters = fitter, parameters
@@ -241,7 +255,7 @@ class _Movement(Closing):
         self._owners.close()
 
     def _drawn(self) -> tuple[int, np.ndarray, np.ndarray]:
-        """How much smaller, (view, ray) random pixels, and the colours (view, ray, 4) they should have, T last."""
+        """Downsampling factor, random pixels (view, ray), and their target colours (view, ray, 4), T last."""
         factor = self.pyramid.factor_for(round(self.fitter.grid.max_index.max()) + 1)
         images = self.pyramid.images(factor)
         rng = np.random.default_rng((self.fitter.settings.seed, self.fitter.steps_done))
@@ -253,7 +267,7 @@ class _Movement(Closing):
         return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
 
     def move(self) -> None:
-        """One Gauss-Newton step of all cameras at once, and the exposures that suit the volume best."""
+        """One Gauss-Newton step of all cameras at once, and a least-squares fit of the exposures."""
         factor, pixels, target = self._drawn()
         rays, moves = self._rays(factor, pixels)
         fitter, count = self.fitter, len(rays)
@@ -265,7 +279,7 @@ class _Movement(Closing):
         call = MarchCall(grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
         march(grid.fields, self.buffer.fields, *call)
         image = self.buffer.image(count).astype(float).reshape(target.shape)
-        geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
+        passes_of(grid.variant.mode).geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
         if "pose" not in self.parameters:
             slopes[:, :, :POSE] = 0  # what is shared is not to lean on what will not move
@@ -279,7 +293,7 @@ class _Movement(Closing):
         fitter.store.set_cameras(self.cameras)
 
     def _rays(self, factor: int, pixels: np.ndarray) -> tuple[Rays, list]:
-        """The rays of all drawn pixels, view after view, and by each direction the tangents of their geometry."""
+        """The rays of all drawn pixels, view after view, and the tangents of their geometry along each direction."""
         grid, parts = self.fitter.grid, []
         for camera, some in zip(self.cameras, pixels, strict=True):
             camera = smaller(camera, factor)

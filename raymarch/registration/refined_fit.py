@@ -38,12 +38,11 @@ from raymarch.views.exposure import NEUTRAL_EXPOSURE
 from raymarch.views.identity import ViewsDigest, camera_of_numbers, known_of, record_of
 from raymarch.views.views import Views
 
-# Refinement of the cameras as the checkpoint of the fit after it keeps it, so that it is not done again.
+# The checkpoint of the fit keeps the refinement before it, so that a resumed fit does not repeat it.
 
 
 def note_of(found: Refinement, views: Views, also: Sequence[str]) -> str:
-    """Note that a checkpoint keeps of a refinement beside its cameras: how far they moved, what else did, and what they
-    were before."""
+    """Note of a refinement in a checkpoint: how far the cameras moved, what else moved, and the former cameras."""
     moved = [*found.degrees.tolist(), *found.share.tolist()]
     return json.dumps({"moved": moved, "also": sorted(also), "before": _checksum(views)})
 
@@ -165,7 +164,7 @@ def _refined(
     refined: Callable[[Refinement], None],
     how: dict[str, Any],
 ) -> Fit:
-    """The cameras' refinement, or that of the checkpoint, and the fit after it."""
+    """The refinement of the cameras, computed or taken from the checkpoint, and the fit after it."""
     if checkpoints is not None and checkpoints.resume:
         found = resumed_refinement(views, also, checkpoints.path)
     else:

@@ -15,23 +15,20 @@ import numpy as np
 from raymarch.arguments.checks import Colour, Numbers, callback, display, optional, some_of, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.geometry.camera import CAMERA, Camera
+from raymarch.geometry.camera import CAMERA, Camera, camera_card
 from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, shape_of
 from raymarch.gradients.projection import out_of_sight
-from raymarch.html.card import Shown, card, numbers
-from raymarch.html.picture import curve
+from raymarch.html.card import card, html_of, numbers
 from raymarch.registration.intrinsics import intrinsics_moved
 from raymarch.rendering.march_settings import SINGLE_RAYS, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
 from raymarch.views.image_arrays import MASK
 from raymarch.views.resize import shrink
-from raymarch.views.views import Views, require_colour
+from raymarch.views.views import require_colour
 from raymarch.volumes.volume import VOLUME, AnyVolume
-
-# Blur level of a camera registration: rendering less image, both blurred alike, and its Jacobian.
 
 State = tuple[Camera, np.ndarray]  # and exposure
 COARSE = 128  # pixels a side at which blurred images are compared
@@ -42,7 +39,7 @@ FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays
 
 
 class BlurLevel:
-    """The residual at one blur: rendering less target, both blurred alike, and both 0 where the mask is False.
+    """Residual at one blur: rendering minus target, both blurred alike, and both 0 where the mask is False.
 
     Args:
         target: (height, width, 3 or 4), in 0..1.
@@ -94,7 +91,7 @@ class BlurLevel:
         return np.einsum("iv,vuc,ju->ijc", self.rows, grid, self.columns, optimize=True)
 
     def set_camera(self, seen: Linearised, state: State) -> bool:
-        """Turn `seen` to a state; False where nothing of the volume is in sight, or it is a dot."""
+        """Set the camera of a state. Returns False if the volume is out of sight, or as small as a dot."""
         camera, exposure = state
         away = float(np.linalg.norm(camera.position - self.corners.mean(0)))
         if away > FARTHEST * self.reach or out_of_sight(camera, self.corners):
@@ -150,48 +147,8 @@ def _gaussian(count: int, of: int, width: float) -> np.ndarray:
 
 
 def _share(mask: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Share (height, width, 1) of each pixel of a smaller image that a mask leaves."""
+    """Fraction (height, width, 1) of each pixel of a smaller image that a mask keeps."""
     return shrink(np.where(mask, np.uint8(255), np.uint8(0))[..., None], width, height) / 255
-
-
-# Card of a camera registration in a notebook: what is left of the difference, and the camera.
-
-
-class RegistrationCard(Shown):
-    """Registration that shows itself in a notebook; `Registration` has the fields."""
-
-    camera: Camera
-    exposure: np.ndarray
-    error: float
-    steps: int
-    converged: bool
-
-    def _card(self) -> str:
-        rows = [
-            ("error", f"{self.error:.4g} root mean square, colours in 0..1"),
-            ("converged", "yes" if self.converged else "no"),
-            ("linear systems", self.steps),
-            ("exposure", numbers(self.exposure)),
-        ]
-        return card("Registration", rows, [self.camera._card()])
-
-
-class RefinementCard(Shown):
-    """Refinement that shows itself in a notebook; `Refinement` has the fields."""
-
-    views: Views
-    degrees: np.ndarray
-    share: np.ndarray
-    errors: tuple[float, ...]
-
-    def _card(self) -> str:
-        rows = [
-            ("cameras turned", f"{self.degrees.mean():.3g} degrees in the mean, {self.degrees.max():.3g} at most"),
-            ("cameras moved", f"{self.share.mean():.2%} of their distance in the mean, {self.share.max():.2%} at most"),
-            ("error", f"{self.errors[-1]:.4g} root mean square, colours in 0..1" if self.errors else None),
-        ]
-        drawn = curve(range(len(self.errors)), self.errors, "error after each move")
-        return card("Refinement", rows, [drawn]) + self.views._card()
 
 
 SOUGHT = ("pose", "focal", "principal_point", "lens", "exposure")
@@ -199,7 +156,7 @@ BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the ima
 
 
 @dataclass(frozen=True, eq=False)
-class Registration(RegistrationCard):
+class Registration:
     """Result of camera registration: where a picture was taken from.
 
     Attributes:
@@ -216,6 +173,20 @@ class Registration(RegistrationCard):
     error: float
     steps: int
     converged: bool
+
+    def _repr_html_(self) -> str | None:
+        return html_of(registration_card, self)
+
+
+def registration_card(found: Registration) -> str:
+    """HTML of a registration for a notebook: what is left of the difference, and the camera."""
+    rows = [
+        ("error", f"{found.error:.4g} root mean square, colours in 0..1"),
+        ("converged", "yes" if found.converged else "no"),
+        ("linear systems", found.steps),
+        ("exposure", numbers(found.exposure)),
+    ]
+    return card("Registration", rows, [camera_card(found.camera)])
 
 
 @checked(
@@ -289,7 +260,7 @@ def register(
 def _search(
     seen: Linearised, levels: list[BlurLevel], state: State, steps: int, show: Callable[[float], None] | None
 ) -> Registration:
-    """From blur to blur, each from where the one before ended."""
+    """Search from blur to blur. Each search starts where the one before ended."""
     taken = 0
     for i, level in enumerate(levels):
         if not level.set_camera(seen, state):

@@ -1,31 +1,29 @@
-"""March settings: how rays are sampled and what their samples add up to."""
+"""March settings: how rays are sampled and what their samples add up to, and what they see of a volume."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 import taichi as ti
 
-from raymarch import runtime
 from raymarch.arguments.checks import Wrong, flag, instance_of, mended, number, one_of, optional, whole
-from raymarch.arguments.declared import held, hold, renamed
+from raymarch.arguments.declared import held, hold
 from raymarch.arguments.guess import guesses
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
+from raymarch.device.own_functions import require_mode
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.integrator.kernel import MarchCall, Variant
-from raymarch.kernels.integrator.mode import AnyMode, Mode, RayMode
+from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.modes.lit_transfer import LIT
 from raymarch.kernels.modes.preintegrated import PREINTEGRATED
 from raymarch.kernels.modes.registry import MODES
-from raymarch.kernels.probe import probe_adjoint, probe_composite, probe_tangent
 from raymarch.rendering.shading import SHADING, UNSEEN, Shading
 from raymarch.views.display_values import MOST_SUPERSAMPLE, SUPERSAMPLE
 from raymarch.volumes.activation import Activation
@@ -33,94 +31,19 @@ from raymarch.volumes.default_table import default_table, has_values_alone, rang
 from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 from raymarch.volumes.volume import Volume
 
-# Check of a compositing mode of the user's own: its parts are there, and its derivatives are those of its rule.
-
-T, TAU = (each.ravel() for each in np.meshgrid([0.93, 0.61, 0.27, 0.08], [0.011, 0.13, 0.46, 1.37], indexing="ij"))
-H = 4e-3  # of T and tau: differences are good to its square
-GOOD = 1e-2  # of the derivative, or of 1
-
-
-def require_mode(mode: AnyMode) -> None:
-    """Mode check: RaymarchError, with mode and part, where one lacks or a derivative is wrong; ours are right."""
-    if not isinstance(mode, RayMode) and not any(mode is ours for ours in MODES.values()):
-        _require(mode, runtime.single_precision())
-
-
-@cache
-def _require(mode: Mode, single: bool) -> None:
-    weight, after = _composite(mode, T, TAU)
-    by_T, by_tau = (_Slope(mode, *move) for move in ((H, 0.0), (0.0, H)))
-    tangent = _numbers(mode, "tangent", probe_tangent, 4, T, TAU)
-    for column, (slope, of, by) in enumerate([(by_T, 0, "T"), (by_T, 1, "T"), (by_tau, 0, "tau"), (by_tau, 1, "tau")]):
-        what = f"of {('weight', 'T_after')[of]} by {by}"
-        _compare(mode, "tangent", what, tangent[:, column], slope.mean[:, of], slope.smooth[:, of])
-    adjoint = _numbers(mode, "adjoint", probe_adjoint, 2, T, TAU)
-    by_remaining = by_tau.mean[:, 1] if mode.power is None else by_tau.mean[:, 1] / after
-    _compare(mode, "adjoint", "by weight", adjoint[:, 0], by_tau.mean[:, 0], by_tau.smooth[:, 0])
-    _compare(mode, "adjoint", "by remaining", adjoint[:, 1], by_remaining, by_tau.smooth[:, 1])
-    if mode.power is not None:
-        half, half_after = _composite(mode, T / 2, TAU)
-        same = np.ones(len(T), bool)
-        _compare(mode, "power", "weight at T / 2", weight / 2**mode.power, half, same)
-        _compare(mode, "power", "T_after at T / 2", after / 2, half_after, same)
-
-
-class _Slope:
-    """Central differences of weight and T after along one axis, and where both sides agree: elsewhere is a kink."""
-
-    def __init__(self, mode: Mode, dT: float, dtau: float):
-        h = dT + dtau
-        ahead, here, back = (np.stack(_composite(mode, T + s * dT, TAU + s * dtau), 1) for s in (1, 0, -1))
-        right, left = (ahead - here) / h, (here - back) / h
-        self.mean = (right + left) / 2
-        self.smooth = np.abs(right - left) <= 0.1 * np.maximum(np.abs(self.mean), 1)
-
-
-def _composite(mode: Mode, at_T: np.ndarray, at_tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    weight, after = _numbers(mode, "composite", probe_composite, 2, at_T, at_tau).T
-    return weight, after
-
-
-def _numbers(
-    mode: Mode, part: str, kernel: Callable[..., None], columns: int, at_T: np.ndarray, at_tau: np.ndarray
-) -> np.ndarray:
-    out = np.empty((len(at_T), columns), runtime.dtype())
-    try:
-        kernel(mode, at_T.astype(out.dtype), at_tau.astype(out.dtype), out)
-    except (ti.TaichiCompilationError, ti.TaichiTypeError, ti.TaichiSyntaxError, TypeError, ValueError) as error:
-        last = one_line(error).split("^")[-1].strip(" ~")
-        raise _wrong(mode, part, f"does not compile: {last[-200:]}") from error
-    bad = np.argwhere(~np.isfinite(out))
-    if len(bad):
-        i, j = bad[0]
-        raise _wrong(mode, part, f"gives {out[i, j]} at T {at_T[i]:g}, tau {at_tau[i]:g}, want finite numbers")
-    return out.astype(float)
-
-
-def _compare(mode: Mode, part: str, what: str, given: np.ndarray, wanted: np.ndarray, smooth: np.ndarray) -> None:
-    gap = np.abs(given - wanted) / np.maximum(np.abs(wanted), 1) * smooth
-    if gap.max() > GOOD:
-        i = int(gap.argmax())
-        at = f"at T {T[i]:g}, tau {TAU[i]:g}"
-        raise _wrong(mode, part, f"gives {given[i]:.4g} {what} {at}, differences of composite give {wanted[i]:.4g}")
-
-
-def _wrong(mode: Mode, part: str, why: str) -> RaymarchError:
-    return RaymarchError(f"mode {mode.name!r}: {part} {why}; rm.Mode says what each part is")
-
-
+INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping empty space, over the whole box
+OF_EXTINCTION = (MODES["emission-absorption"], MODES["additive"])  # of which light that grows has no end
 NAMED_MODE = one_of(*MODES)
 
 
-def _mode(value: object) -> str | AnyMode:
+def _mode(value: object) -> str | Mode:
     """A mode's name, or a record of the user's own."""
-    return value if isinstance(value, (Mode, RayMode)) else NAMED_MODE.read(value)
+    return value if isinstance(value, Mode) else NAMED_MODE.read(value)
 
 
 MODE = replace(NAMED_MODE, read=_mode)
 
 
-@renamed(stop="min_transmittance", least="min_weight")
 @dataclass(frozen=True)
 class March:
     """March settings: step length, early ray termination, compositing mode, jitter.
@@ -154,7 +77,7 @@ class March:
     min_transmittance: float = held(number(0, 1, below=True), 1e-4)
     min_weight: float = held(number(0, 1, below=True), 1e-6)
     batch: int = held(whole(1, 1 << 26), BATCH)
-    mode: str | AnyMode = held(MODE, next(iter(MODES)))
+    mode: str | Mode = held(MODE, next(iter(MODES)))
     jitter: float = held(number(0, 1), 0.0)
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
@@ -195,12 +118,17 @@ class March:
         return self.jitter > 0 or self.step_jitter > 0
 
     @property
+    def side(self) -> int:
+        """Rays along each edge of a pixel."""
+        return self.supersample or 1
+
+    @property
     def clipped(self) -> bool:
         """Whether rays are cut by anything."""
         return self.clip is not None and len(self.clip.half_spaces) > 0
 
     @property
-    def rule(self) -> AnyMode:
+    def rule(self) -> Mode:
         """Compositing mode's record."""
         rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
         if rule is MODES["isosurface"] and self.shading is not None and self.shading.matcap is not None:
@@ -221,6 +149,9 @@ class March:
         dt = self.step * grid.voxel if dt is None else dt
         behind = ti.Vector([float(c) for c in background])
         return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)
+
+
+EXACT = March(min_transmittance=0.0, min_weight=0.0)  # each sample counts, as gradients want it
 
 
 def march_for(volume: Volume, march: March | None, lit: bool = False) -> March:
@@ -265,11 +196,6 @@ MARCH = mended(instance_of(March, "rm.March(...)", "with rm.March() for its defa
 SINGLE_RAYS = replace(MARCH, read=_of_single_rays)
 
 
-# Empty-space skipping threshold: the extinction that is too thin for anybody to see.
-
-INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
-
-
 def skip_invisible(grid: Grid, volume: Volume, march: March, most: float | None = None) -> None:
     """Empty-space skipping of a grid's cells so thin that nobody sees it: none where nothing is too thin to count.
 
@@ -295,14 +221,9 @@ def brightest(volume: Volume, most: float | None = None) -> float:
     return max(float(volume.activation.colour_rule.forward(most * float(per_band.sum()))), 1.0)
 
 
-# Run-time settings of a march's mode, put where its kernels read them: another value compiles nothing.
-
-OF_EXTINCTION = (MODES["emission-absorption"], MODES["additive"])  # of which light that grows has no end
-
-
 def set_ray_settings(buffer: RayBuffer, grid: Grid, march: March, iso: float | None = None) -> None:
-    """Put what a march's mode has of its own into a buffer: a surface's level (`iso` if given) and shading, a transfer
-    function."""
+    """Put what a march's mode reads into a buffer: a surface's level (`iso` if given) and shading, a transfer function,
+    clipping planes. Another value compiles nothing."""
     if march.transfer is not None:
         buffer.set_table(march.transfer)
         if march.shading is not None:

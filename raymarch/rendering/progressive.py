@@ -3,45 +3,50 @@
 from __future__ import annotations
 
 from raymarch.arguments.checks import Colour
-from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
-from raymarch.rendering.march_settings import March, set_ray_settings
-from raymarch.rendering.ray_batches import SIDE, rays_of_camera, require_room
-from raymarch.rendering.renderer import Rendering, march_batch, rays_seen, rendering_of
+from raymarch.rendering.medium import AnyMedium
+from raymarch.rendering.ray_batches import TILE_SIDE, rays_of_camera, require_room
+from raymarch.rendering.renderer import Rendering, march_batch, pixels_seen, rendering_of
 
 
 class ProgressiveRendering:
-    """Progressive rendering of a grid by a camera: `render_camera`'s very image, made in as many calls as one likes.
+    """Progressive rendering of a medium by a camera: `render_camera`'s very image, made in as many calls as one likes.
 
     Between the calls the buffer may serve others.
     """
 
     def __init__(
-        self, grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, settings: March,
-        depth: bool = False, normals: bool = False,
-    ) -> None:  # fmt: skip
-        self.grid, self.buffer, self.camera, self.settings = grid, buffer, camera, settings
+        self,
+        medium: AnyMedium,
+        buffer: RayBuffer,
+        camera: Camera,
+        background: Colour,
+        depth: bool = False,
+        normals: bool = False,
+    ) -> None:
+        self.medium, self.buffer, self.camera = medium, buffer, camera
         self.background, self.depth = background, depth
         self.total, self.done = camera.width * camera.height, 0
         require_room(self.total)
-        self.seen = rays_seen(self.total, grid, settings, normals)
+        self.seen = pixels_seen(medium, self.total, normals)
         self._fill = rays_of_camera(buffer, camera)
 
     def advance(self, count: int) -> int:
         """March up to `count` more pixels, in order of tiles; how many they were, 0 at the end."""
-        count = min(count, self.buffer.capacity // (self.settings.supersample or 1) ** 2, self.total - self.done)
+        side = self.medium.side
+        count = min(count, self.buffer.capacity // side**2, self.total - self.done)
         if count > 0:
-            set_ray_settings(self.buffer, self.grid, self.settings)
+            self.medium.set_up(self.buffer)
             run = self._fill, self.done, count
-            march_batch(self.grid, self.buffer, run, self.background, self.settings, self.seen, self.depth)
+            march_batch(self.medium, self.buffer, run, self.background, side, self.seen, self.depth)
             self.done += count
         return max(count, 0)
 
     @property
     def rows(self) -> int:
         """Rows of the image, from above, that are done: tiles lie in bands of their height."""
-        whole = self.done // (SIDE * self.camera.width) * SIDE
+        whole = self.done // (TILE_SIDE * self.camera.width) * TILE_SIDE
         return self.camera.height if self.done == self.total else whole
 
     def rendering(self) -> Rendering:
@@ -63,4 +68,4 @@ def tiles_for(rays: float) -> int:
         >>> tiles_for(3000.0)
         2048
     """
-    return max(int(rays) // SIDE**2, 1) * SIDE**2
+    return max(int(rays) // TILE_SIDE**2, 1) * TILE_SIDE**2

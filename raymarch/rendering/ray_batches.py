@@ -1,4 +1,7 @@
-"""Batches of rays: those of a camera's pixels, or given ones, put into a buffer a run at a time."""
+"""Batches of rays: those of a camera's pixels, or given ones, put into a buffer a run at a time.
+
+Pixels come in square tiles, so that neighbouring rays share what they read (memory coherence).
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.rays.camera import rays_of_pixels
 
-# Pixel order of a march: square tiles, so that neighbouring rays share what they read (memory coherence).
-
-SIDE = 32  # pixels a side of a square; a power of two
+TILE_SIDE = 32  # pixels; a power of two
 
 
 def pixels_in_tiles(first: int, count: int, width: int, height: int) -> np.ndarray:
@@ -30,19 +31,19 @@ def pixels_in_tiles(first: int, count: int, width: int, height: int) -> np.ndarr
         >>> pixels_in_tiles(0, 4, 64, 64).tolist()
         [0, 1, 64, 65]
     """
-    band, within = np.divmod(np.arange(first, first + count), SIDE * width)
-    rows = np.minimum(SIDE, height - SIDE * band)
-    column, within = np.divmod(within, SIDE * rows)
-    columns = np.minimum(SIDE, width - SIDE * column)
+    band, within = np.divmod(np.arange(first, first + count), TILE_SIDE * width)
+    rows = np.minimum(TILE_SIDE, height - TILE_SIDE * band)
+    column, within = np.divmod(within, TILE_SIDE * rows)
+    columns = np.minimum(TILE_SIDE, width - TILE_SIDE * column)
     v, u = np.divmod(within, columns)
-    whole = (rows == SIDE) & (columns == SIDE)
+    whole = (rows == TILE_SIDE) & (columns == TILE_SIDE)
     u, v = np.where(whole, _every_other_bit(within), u), np.where(whole, _every_other_bit(within >> 1), v)
-    return ((SIDE * band + v) * width + SIDE * column + u).astype(np.int32)
+    return ((TILE_SIDE * band + v) * width + TILE_SIDE * column + u).astype(np.int32)
 
 
 def _every_other_bit(code: np.ndarray) -> np.ndarray:
     """Bits 0, 2, 4, ... of a code, side by side: half of a Z curve's coordinates."""
-    return sum((code >> k & 1 << k for k in range(SIDE.bit_length() - 1)), np.zeros_like(code))
+    return sum((code >> k & 1 << k for k in range(TILE_SIDE.bit_length() - 1)), np.zeros_like(code))
 
 
 class Fill(Protocol):

@@ -1,4 +1,4 @@
-"""Shading settings: the lamp that lights a surface, and how the surface takes it."""
+"""Shading of a surface: the lamp that lights it and how it takes the light, or a picture of a lit ball in its place."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from raymarch.arguments.checks import WORLD, Colour, Numbers, array, colour, fla
 from raymarch.arguments.declared import held, hold, named
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.kernels.integrator.passes import Passes
 from raymarch.kernels.modes.isosurface import ISOSURFACE
-from raymarch.kernels.modes.plain_transfer import refusing
 
 MATCAP = array("row", "column", 3, low=0, high=1)
 
@@ -62,7 +60,7 @@ class Shading:
             raise RaymarchError("lamp is (0.0, 0.0, 0.0), want a direction; leave it out for a headlight")
 
     def numbers(self) -> list[float]:
-        """What kernels read, in the order of `kernels.march.shading`."""
+        """What kernels read, in the order of `kernels.light.shading`."""
         lamp = np.array((0.0, 0.0, 1.0) if self.lamp is None else self.lamp)
         own = (0.0, 0.0, 0.0) if self.colour is None else self.colour
         light = (float(self.lamp is None), self.ambient, self.diffuse, self.specular, self.shininess)
@@ -79,13 +77,10 @@ class Shading:
 SHADING = instance_of(Shading, "rm.Shading(...)", "with rm.Shading() for its defaults")
 
 
-# Matcap shading: a surface's colour read off a picture of a lit ball, by the normal as the camera sees it.
+NO_GRADIENT = "shading has a matcap, which is of a camera's picture alone and has no gradient; leave matcap out"
 
-WHY = "shading has a matcap, which is of a camera's picture alone and has no gradient; leave matcap out"
-_none = refusing(WHY)
-
-# What stands for the mode wherever a matcap cannot be seen.
-UNSEEN = replace(ISOSURFACE, passes=Passes(_none, _none, _none, _none, _none, _none), no_gradient=WHY)
+# A matcap is seen by a camera only. This stands for its mode wherever there is none.
+UNSEEN = replace(ISOSURFACE, no_image=NO_GRADIENT, no_gradient=NO_GRADIENT)
 
 
 def matcap_colours(normals: np.ndarray, camera: Camera, matcap: np.ndarray) -> np.ndarray:

@@ -74,7 +74,7 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
 
 
 def _begin(arch: str, precision: str | None, threads: int | None) -> Runtime:
-    """Start Taichi, unless somebody did: their fields would be gone."""
+    """Start Taichi, unless somebody else already started it: a second start would delete their fields."""
     global _owner, _state
     if impl.get_runtime().prog is not None:
         raise RaymarchError(
@@ -116,7 +116,7 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
 
 
 def _not_started(arch: str, error: OSError | RuntimeError) -> RaymarchError:
-    """What Taichi says, with a cure; of files it asks for the working folder alone, to return to it."""
+    """Taichi's message with a cure. The only file that Taichi needs is the working folder."""
     if isinstance(error, OSError):
         return RaymarchError(f"the working folder is gone or may not be entered ({one_line(error)}); change to another")
     cure = "use --arch cpu, or mend the driver" if arch == "cuda" else "give the process more memory"
@@ -136,7 +136,7 @@ def _end() -> None:
 
 @contextlib.contextmanager
 def _without(*names: str) -> Iterator[None]:
-    """Within it the environment lacks these variables, which Taichi would take instead of what it is told."""
+    """Context without these environment variables, which Taichi would prefer to its arguments."""
     kept = {name: os.environ.pop(name) for name in names if name in os.environ}
     try:
         yield
@@ -145,7 +145,7 @@ def _without(*names: str) -> Iterator[None]:
 
 
 def addresses_left() -> int | None:
-    """Address space left [byte] by a limit (`ulimit -v`) of this process; None without one."""
+    """Address space left [byte] under this process's limit (`ulimit -v`); None without a limit."""
     statm = Path("/proc/self/statm")
     if not statm.exists():
         return None
@@ -166,7 +166,7 @@ def _require_addresses() -> None:
 
 
 def require_owner() -> None:
-    """Thread check: RaymarchError unless in the thread and process that started Taichi, and nobody has anew."""
+    """Thread check: RaymarchError outside the thread and process that started Taichi, or if it was restarted."""
     if _owner is not None and os.getpid() != _owner[0]:
         raise RaymarchError('called from a fork of the process that started raymarch; start processes by "spawn"')
     if _owner is not None and threading.current_thread() is not _owner[1]:
@@ -195,7 +195,7 @@ def dtype() -> type[np.floating]:
 
 
 def threads() -> int:
-    """Threads of a CPU that kernels run on, or would once started as nobody asked for a number."""
+    """CPU threads that kernels run on; before the start, the default number."""
     return _running.threads if _running else cores()
 
 

@@ -1,4 +1,4 @@
-"""Taichi's compiler: the seconds it takes, and what it is spared: reading twice, and an analysis that LLVM repeats."""
+"""Taichi's compiler: measures its time, and spares it rereading sources and an analysis that LLVM repeats."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _watch_compiling(flow: bool) -> None:
 
 
 def _compile_without_flow(program: Any, kernel: Any) -> None:
-    """Compile a kernel now, before its first launch would; all others are compiled as before."""
+    """Compile a kernel before its first launch; all other kernels compile as before."""
     config = program.config()
     flow, config.cfg_optimization = config.cfg_optimization, False
     with contextlib.suppress(Exception):  # of any kind: the launch fails in the same way, and words it
@@ -91,7 +91,7 @@ def _read_sources_once() -> None:
 
 
 class ShortWrapper(TextWrapper):
-    """Python's wrapper of text, at once done where a text fits on a line, as nearly each line of a kernel does."""
+    """Python's text wrapper with a fast path for text that fits on one line, as nearly all lines of kernels do."""
 
     def wrap(self, text: str) -> list[str]:
         """Lines of the text, as Python's own wrapper makes them."""
@@ -105,7 +105,7 @@ def _place(context: Any, node: Any) -> tuple[object, tuple]:
 
 
 def _remembering(work: Callable[..., Any], of: Callable[..., tuple[object, object]]) -> Callable[..., Any]:
-    """`work`, done once for each function and key that `of` its arguments are, as long as the function lives."""
+    """Memoise `work` by function and by the key `of` its arguments, for as long as the function lives."""
     known: WeakKeyDictionary[object, dict[object, Any]] = WeakKeyDictionary()
 
     def remembered(*arguments: Any) -> Any:

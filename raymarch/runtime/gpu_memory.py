@@ -1,4 +1,4 @@
-"""Memory of the GPU, and whether there is one, asked of its driver."""
+"""Memory of the GPU, and whether there is a GPU, according to its driver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def has_gpu() -> bool:
 
 
 def gpu_bytes() -> tuple[int, int] | None:
-    """Memory free and in all [byte] of the first CUDA device, the one that Taichi takes; None where none tells.
+    """Free and total memory [byte] of the first CUDA device, which Taichi takes; None if no driver tells.
 
     Asked within the device's primary context, the one that a process keeps and all its libraries share.
     """
@@ -36,7 +36,7 @@ def gpu_bytes() -> tuple[int, int] | None:
 
 
 def _first() -> tuple[ctypes.CDLL, ctypes.c_int] | None:
-    """Driver and its first device; None where either is missing."""
+    """Driver and its first device; None if either is missing."""
     try:
         driver = ctypes.CDLL(DRIVER)
     except OSError:

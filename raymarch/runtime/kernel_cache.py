@@ -1,4 +1,4 @@
-"""Kernel cache: the folder in which Taichi keeps what it compiled for the processes to come."""
+"""Kernel cache: the folder in which Taichi keeps compiled kernels for later processes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cache_argument() -> dict[str, str]:
 
 
 def _remove_orphan(lock: Path) -> None:
-    """Remove the lock of a process that was killed with it: all that came later would compile everything."""
+    """Remove the lock of a killed process. With it, all later processes would compile everything again."""
     with contextlib.suppress(OSError):  # there is none, or it is another user's
         if time.time() - lock.stat().st_mtime > ORPHANED:
             lock.unlink()

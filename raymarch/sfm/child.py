@@ -1,4 +1,4 @@
-"""Child process of structure from motion: started, listened to, and ended, whatever happens."""
+"""Worker process of structure from motion: starts it, reads its messages and ends it in every case."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _listen(child: subprocess.Popen, lines: queue.Queue) -> None:
 
 
 def _code(child: subprocess.Popen) -> int:
-    """Exit code of a process that says nothing any more."""
+    """Exit code of a process that has closed its output."""
     try:
         return child.wait(PATIENCE)
     except subprocess.TimeoutExpired:
@@ -120,7 +120,7 @@ def _code(child: subprocess.Popen) -> int:
 
 
 def _died(code: int | str, said: Path, stage: str) -> str:
-    """Message for a worker that ended without a word: COLMAP's own checks end a process."""
+    """Message for a worker that ended without a result. COLMAP's own checks may end a process."""
     text = said.read_text(encoding="utf-8", errors="replace")
     lines = text.splitlines()
     failed = next((line for line in lines if re.search(r"Check failed|\*\*\* SIG", line)), (lines or [""])[-1])

@@ -1,4 +1,4 @@
-"""Cameras of photographs: from a folder of them, or a video, to an image set, by structure from motion."""
+"""Cameras of photographs by structure from motion: makes an image set of a folder of photographs or a video."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from raymarch.sfm.child import require_pycolmap, run_worker
 from raymarch.sfm.photographs import LeftOut, Photograph, copy_photographs
 from raymarch.sfm.video import VIDEOS, write_frames
 from raymarch.system.resources import cores
-
-# Settings of structure from motion.
 
 LENSES = {  # by the name that a user gives, COLMAP's
     "auto": "OPENCV",
@@ -93,7 +91,7 @@ def changed(settings: SfmSettings, changes: dict[str, Any]) -> SfmSettings:
     return replace(settings, **changes)
 
 
-# Place of an image set that is about to be written: what may stand there, and how the new one takes it.
+# The folder of the new image set: what it may replace, and how it is moved there.
 
 RECORD = "cameras.json"
 PARTS = ("images", "sparse", RECORD)
@@ -133,7 +131,7 @@ def _is_ours(place: Path) -> bool:
 
 
 def take_place(made: Path, place: Path, aside: Path) -> None:
-    """Move of a finished set to its place; parts of an older one go `aside`, and come back if that fails."""
+    """Move a finished set to its folder. Parts of an older set go `aside`, and come back if the move fails."""
     with refused(place):
         if not place.exists() or not any(place.iterdir()):
             if place.exists():
@@ -293,7 +291,7 @@ def _source(photos: Path) -> Path:
 
 
 def _in_time(show: Show, until: float) -> Show:
-    """Progress that ends in a RaymarchError once the time is over."""
+    """Progress callback that raises RaymarchError when the time is over."""
 
     def told(what: str, done: int, total: int) -> None:
         if time.monotonic() > until:
@@ -306,7 +304,7 @@ def _in_time(show: Show, until: float) -> Show:
 def _photographs(
     source: Path, target: Path, settings: SfmSettings, follow_links: bool, show: Show
 ) -> tuple[list[Photograph], list[LeftOut]]:
-    """Photographs in the set's folder, and those that are not used; RaymarchError where fewer than three are left."""
+    """Photographs in the set's folder, and those left out; RaymarchError if fewer than three remain."""
     if source.is_file():
         frames = write_frames(source, target, settings.frames, show)
         return [Photograph(name, str(source), size) for name, size in frames], []
@@ -343,7 +341,7 @@ def _job(kept: Sequence[Photograph], settings: SfmSettings, source: Path, made: 
 
 
 def _sharing(kept: Sequence[Photograph], how: str) -> list[list[str]]:
-    """Names of the photographs that share a camera, which all have one size."""
+    """Names of the photographs that share a camera; all have one size."""
     groups: dict[tuple, list[str]] = {}
     for one in kept:
         size = one.camera[:2]
@@ -355,7 +353,7 @@ def _sharing(kept: Sequence[Photograph], how: str) -> list[list[str]]:
 def _write_record(
     path: Path, done: FoundCameras, found: dict, settings: SfmSettings, kept: Sequence[Photograph]
 ) -> None:
-    """What was done, beside the set: similarity and its inverse, who is left out, settings, cameras."""
+    """Write the record beside the set: similarity and its inverse, photographs left out, settings and cameras."""
     told = done.record()
     for name in ("out", "seconds"):  # the same photographs and seed give the same file
         told.pop(name)

@@ -37,7 +37,7 @@ class Attempt:
 
     @property
     def same_features(self) -> bool:
-        """Whether features and matches of the attempt before serve this one."""
+        """Whether this attempt can use the features and matches of the one before."""
         return not (self.weaker or self.shaped or self.every_pair)
 
 
@@ -88,7 +88,7 @@ def match(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Messag
 
 
 def map_cameras(pc: Any, job: dict, database: Path, folder: Path, attempt: Attempt, messages: Messages) -> list:
-    """Reconstructions that hang together, the largest first."""
+    """Connected reconstructions, the largest first."""
     options = pc.IncrementalPipelineOptions()
     options.min_model_size, options.random_seed, options.num_threads = 3, job["seed"], job["threads"]
     options.ba_refine_principal_point = False
@@ -115,7 +115,7 @@ def map_cameras(pc: Any, job: dict, database: Path, folder: Path, attempt: Attem
 
 
 def refine_lenses(pc: Any, job: dict, model: Any) -> None:
-    """Lens that was asked for, in place of the simple radial one: few numbers find a beginning, more are finer."""
+    """Refine the requested lens, starting from the simple radial one. A lens of few numbers is easier to start with."""
     final = pc.CameraModelId.__members__[job["model"]]
     counts: dict[int, int] = {}
     for image in model.images.values():
@@ -135,7 +135,7 @@ def refine_lenses(pc: Any, job: dict, model: Any) -> None:
         model.update_point_3d_errors()
 
 
-# Gauge of a reconstruction: an upright world about what the cameras look at, of a size known.
+# The gauge makes the world upright, centres it on what the cameras look at, and fixes its scale.
 
 ROUNDS = 20
 

@@ -29,7 +29,7 @@ class Messages:
         self.out.write(json.dumps(line) + "\n")
 
     def show(self, what: str, done: int, total: int) -> None:
-        """How far it is."""
+        """Report progress."""
         self.tell(show=[what, done, total])
 
     @contextmanager
@@ -58,7 +58,7 @@ def rows_of(database: Path, query: str) -> list[tuple]:
 
 
 def count_rows(database: Path, table: str) -> int:
-    """Rows of a table; 0 while it is not there or busy."""
+    """Number of rows of a table; 0 while it is missing or busy."""
     try:
         return int(rows_of(database, f"SELECT count(*) FROM {table}")[0][0])
     except RaymarchError:

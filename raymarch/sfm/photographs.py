@@ -1,4 +1,4 @@
-"""Photographs of a folder: which of them can be used, and upright copies of those."""
+"""Photographs of a folder: finds the usable ones and makes upright copies of them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def copy_photographs(
 
 
 def _each(work: Callable[[T], Made], items: Sequence[T], what: str, show: Show) -> list[Made]:
-    """What comes of each item, several at once; `show`, which is told how many of what are done, may end it."""
+    """Result of each item, several computed at once. `show` is told the progress and may end the work."""
     made = list[Made]()
     pool = ThreadPoolExecutor(workers())
     try:
@@ -121,7 +121,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _copied(path: Path, name: str, root: Path, target: Path, follow_links: bool) -> tuple[Photograph, str]:
-    """A photograph that was copied, and a digest of its file; RaymarchError with why it could not be."""
+    """Copied photograph and a digest of its file; RaymarchError with the reason if it cannot be copied."""
     if not name.isprintable() or len(name) > 1000:
         raise RaymarchError("its name is not printable; rename it")
     try:
@@ -186,7 +186,7 @@ def _place(target: Path, name: str) -> Path:
 def _without_doubles(
     found: Sequence[tuple[Photograph | LeftOut, str]], target: Path
 ) -> tuple[list[Photograph], list[LeftOut]]:
-    """Photographs of which none shows the very pixels of another: two of them have no distance between them."""
+    """Photographs without exact duplicates: two equal pictures have no baseline between them."""
     first: dict[str, str] = {}
     kept, out = [], []
     for one, digest in found:
@@ -229,7 +229,7 @@ def _is_opaque(path: Path) -> bool:
 
 
 def _write_without_alpha(path: Path) -> None:
-    """An image whose alpha is opaque is written anew without it."""
+    """Write an image with opaque alpha again, without the alpha."""
     with unmapped(open_image(path)) as image:
         form, profile = image.format, image.info.get("icc_profile")
         exif = {} if form == "TIFF" else {"exif": image.getexif()}  # a TIFF's say how the pixels are laid out

@@ -1,4 +1,4 @@
-"""Frames of a video: so many, evenly over its time, the sharpest near each place."""
+"""Frames of a video: evenly spread over its time, the sharpest of each span."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _length(file: Any, stream: Any, video: str | os.PathLike[str]) -> tuple[int,
 
 
 def _sharpest(file: Any, stream: Any, count: int, length: tuple[int, float]) -> Iterator[Image]:
-    """The sharpest frame of each span of a `length`, of frames or of seconds, upright."""
+    """The sharpest frame of each span, upright. A span is `length` frames or seconds long."""
     total, seconds = length
     best, most, span = None, -1.0, 0
     for number, frame in enumerate(file.decode(stream)):

@@ -71,13 +71,13 @@ def _photos(job: dict) -> int:
 
 
 def _attempts(job: dict) -> list[Attempt]:
-    """What is tried one after the other until enough are registered."""
+    """Attempts, in order; the first that registers enough photographs ends the search."""
     sequence = job["matching"] == "sequential" and _photos(job) <= EVERY_PAIR_OF
     return [FIRST, SECOND, *([SEQUENCE_MISSED] if sequence else []), THIRD, FOURTH]
 
 
 def _pairs(database: Path) -> list[tuple[int, int]]:
-    """Pairs of images with matches that one geometry explains."""
+    """Pairs of images whose matches agree with one epipolar geometry."""
     rows = rows_of(database, "SELECT pair_id FROM two_view_geometries WHERE rows > 0")
     return [divmod(number, PAIR) for (number,) in rows]
 
@@ -103,7 +103,7 @@ def _why_none(database: Path, photos: int) -> str:
 
 
 def _written(pc: Any, model: Any, folder: Path) -> dict:
-    """What is known of a model once it is upright and written."""
+    """Make a model upright, write it, and return its statistics."""
     images = sorted((image for image in model.images.values() if image.has_pose), key=lambda image: image.name)
     poses = np.array([image.cam_from_world().matrix() for image in images])
     turns = poses[:, :, :3].transpose(0, 2, 1)
@@ -154,7 +154,7 @@ def _who(models: list, database: Path, job: dict) -> dict:
 
 
 def main(folder: Path) -> None:
-    """Work on a folder's job to its end."""
+    """Run the job of a folder."""
     messages = Messages()
 
     def watch() -> None:

@@ -114,7 +114,7 @@ def levenberg_marquardt(
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """The residual's model at an x, and what counts there."""
+    """The linear model of the residual at an x, its cost and its rounding."""
 
     r: np.ndarray
     model: DenseModel | MatrixFreeModel

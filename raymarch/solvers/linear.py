@@ -1,4 +1,4 @@
-"""Krylov solvers for matrix-free linear operators: conjugate gradients and CGLS."""
+"""Linear solvers: conjugate gradients and CGLS for matrix-free operators, and the linear model of a residual."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def least_squares(
     progress: Callable[[int, float], None] | None = None,
     seen: Callable[[int, np.ndarray], None] | None = None,
 ) -> np.ndarray:
-    """CGLS of numbers that nobody checks: those of a search that flies away too."""
+    """CGLS without argument checks, because a diverging search may pass any numbers."""
     b = np.asarray(b, float).reshape(-1)
     A = sized(A, b.size)
     s = A.adjoint(b)
@@ -153,7 +153,7 @@ def least_squares(
     return x
 
 
-# Linear model r + J p of a residual at one place, and its steps: by singular values, or matrix-free.
+# The linear model r + J p of a residual, with steps by singular values or matrix-free.
 
 Jacobian: TypeAlias = "np.ndarray | Operator"  # (number, parameter)
 
@@ -211,13 +211,13 @@ class MatrixFreeModel:
         self.parameters = len(self.slope)
 
     def step(self, damping: float) -> Step:
-        """Damped step, to a thousandth."""
+        """Damped step, solved to a relative accuracy of 1e-3."""
         along = self.J.tangent(self.slope) if damping else np.zeros(1)
         weight = np.sqrt(damping * float(along @ along) / max(float(self.slope @ self.slope), 1e-300))
         return self._solved(weight, *LOOSE)
 
     def full(self) -> Step:
-        """Undamped step, as far as conjugate gradients come."""
+        """Undamped step, as accurate as conjugate gradients reach."""
         return self._solved(0.0, *TIGHT)
 
     def _solved(self, weight: float, tolerance: float, iterations: int) -> Step:

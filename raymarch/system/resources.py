@@ -1,4 +1,8 @@
-"""Free memory of this machine or container, asked before large arrays are made."""
+"""Resources of this process: the processors and the memory that its machine, container or batch job leaves it.
+
+Asked anew each time: what is free changes, and a control group's limits may. Limits are those of Linux's control groups
+(the kernel's documentation, admin-guide/cgroup-v2 and cgroup-v1/memory); elsewhere the machine's own numbers count.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,90 @@ from pathlib import Path, PurePosixPath
 
 from raymarch.errors import RaymarchError
 
-# Control group of this process: memory and processors that a container or a batch system leaves it (Linux).
-
+MAX_WORKERS = 8  # threads that hold a picture each
 SYSTEM = Path("/")
-ENDLESS = 1 << 62  # bytes from which on a limit of the older kind is none
+NO_LIMIT = 1 << 62  # bytes from which on a limit of the older kind is none
+UNKNOWN_FREE = 4 << 30  # bytes that are taken to be free, and half of all, where the system does not tell
+
+_reclaim: Callable[[int], None] | None = None  # of the pool of device memory, which keeps some for reuse
+
+
+def cores() -> int:
+    """Processors for this process: those it is bound to (`taskset`, a batch job), no more than its container's share.
+
+    Example:
+        >>> cores() >= 1
+        True
+    """
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    share = processors()
+    return bound if share is None else max(1, min(bound, math.ceil(share)))
+
+
+def workers() -> int:
+    """Threads that decode pictures, or make them smaller: one a core, no more than pictures want memory at once.
+
+    Example:
+        >>> workers() <= cores()
+        True
+    """
+    return min(cores(), MAX_WORKERS)
+
+
+def total_bytes() -> int:
+    """Memory of this machine [byte], or of its container where that has less; where the system does not tell, 8 GiB."""
+    limit = memory_limit()
+    return _of_machine()[1] if limit is None else min(_of_machine()[1], limit)
+
+
+def free_bytes() -> int:
+    """Memory that is free [byte], that a container leaves to this process; where the system does not tell, 4 GiB."""
+    left = memory_left()
+    return _of_machine()[0] if left is None else min(_of_machine()[0], left)
+
+
+def _of_machine(meminfo: Path = Path("/proc/meminfo")) -> tuple[int, int]:
+    """Memory [byte] that is free and all that there is, of the machine as a whole."""
+    try:
+        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+        free, total = (int(rows[name].split()[0]) * 1024 for name in ("MemAvailable", "MemTotal"))
+        return free, total
+    except (OSError, KeyError, ValueError, IndexError):  # not Linux, or a kernel that does not tell what is available
+        pass
+    if sys.platform == "win32":
+        status = (ctypes.c_ulonglong * 8)(64)
+        ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+        return int(status[2]), int(status[1])
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return total // 2, total
+    except (ValueError, OSError, AttributeError):
+        return UNKNOWN_FREE, 2 * UNKNOWN_FREE
+
+
+def require_free(needed: int, what: str, cure: str) -> None:
+    """Memory check: RaymarchError where `what` would take more bytes than are free.
+
+    Example:
+        >>> require_free(8, "two numbers", "take one")
+    """
+    if _reclaim is not None:
+        _reclaim(needed)
+    if needed > 0.9 * (free := free_bytes()):
+        raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
+
+
+def reclaim_with(free_kept: Callable[[int], None]) -> None:
+    """Have memory that is kept for reuse freed before a need [byte] is refused: `free_kept` is called with it."""
+    global _reclaim
+    _reclaim = free_kept
 
 
 def memory_left(system: Path = SYSTEM) -> int | None:
     """Memory [byte] that the control group may still take, what its file cache would give back included; None where it
     has no limit.
 
-    Limits of the groups around it hold too. Files as in the kernel's documentation, admin-guide/cgroup-v2 and
-    cgroup-v1/memory.
+    Limits of the groups around it hold too.
 
     Example:
         >>> left = memory_left()
@@ -51,7 +127,7 @@ def _memory(system: Path) -> Iterator[tuple[int, int]]:
             ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
         ):
             most, taken = (_numbers(group / name) for name in (limit, used))
-            if most and taken and most[0] < ENDLESS:
+            if most and taken and most[0] < NO_LIMIT:
                 yield most[0], max(most[0] - max(taken[0] - _row(group / "memory.stat", cached), 0), 0)
 
 
@@ -109,78 +185,3 @@ def _row(file: Path, name: str) -> int:
         return int(rows.get(name, 0))
     except (OSError, ValueError):
         return 0
-
-
-UNTOLD = 4 << 30  # bytes that are taken to be free, and half of all, where the system does not tell
-# Called with a need before it is refused: who keeps memory for reuse frees it where it would not be there without.
-spare: list[Callable[[int], None]] = []
-
-
-def total_bytes() -> int:
-    """Memory of this machine [byte], or of its container where that has less; where the system does not tell, 8 GiB."""
-    limit = memory_limit()
-    return _of_machine()[1] if limit is None else min(_of_machine()[1], limit)
-
-
-def free_bytes() -> int:
-    """Memory that is free [byte], that a container leaves to this process; where the system does not tell, 4 GiB."""
-    left = memory_left()
-    return _of_machine()[0] if left is None else min(_of_machine()[0], left)
-
-
-def _of_machine(meminfo: Path = Path("/proc/meminfo")) -> tuple[int, int]:
-    """Memory [byte] that is free and all that there is, of the machine as a whole."""
-    try:
-        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
-        free, total = (int(rows[name].split()[0]) * 1024 for name in ("MemAvailable", "MemTotal"))
-        return free, total
-    except (OSError, KeyError, ValueError, IndexError):  # not Linux, or a kernel that does not tell what is available
-        pass
-    if sys.platform == "win32":
-        status = (ctypes.c_ulonglong * 8)(64)
-        ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
-        return int(status[2]), int(status[1])
-    try:
-        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return total // 2, total
-    except (ValueError, OSError, AttributeError):
-        return UNTOLD, 2 * UNTOLD
-
-
-def require_free(needed: int, what: str, cure: str) -> None:
-    """Memory check: RaymarchError where `what` would take more bytes than are free.
-
-    Example:
-        >>> require_free(8, "two numbers", "take one")
-    """
-    for free_kept in spare:
-        free_kept(needed)
-    if needed > 0.9 * (free := free_bytes()):
-        raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
-
-
-# Processors that this process may use at once.
-
-MOST_WORKERS = 8
-
-
-def cores() -> int:
-    """Processors for this process: those it is bound to (`taskset`, a batch job), no more than its container's share.
-
-    Example:
-        >>> cores() >= 1
-        True
-    """
-    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    share = processors()
-    return bound if share is None else max(1, min(bound, math.ceil(share)))
-
-
-def workers() -> int:
-    """Threads that decode pictures, or make them smaller: one a core, no more than pictures want memory at once.
-
-    Example:
-        >>> workers() <= cores()
-        True
-    """
-    return min(cores(), MOST_WORKERS)

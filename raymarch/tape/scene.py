@@ -64,6 +64,8 @@ class Scene(Owner[SceneFields]):
 
     @checked(seen=instance_of(Linearised, "a Linearised"))
     def __init__(self, seen: Linearised):
+        if not seen.alone:
+            raise RaymarchError("seen is of a list of volumes, want a Linearised of one volume; make it of one")
         self.seen = seen
         count = seen.buffer.capacity  # as many rays as it may ever look along
         if not self._own((count,), lambda room: self._build(count), lambda room: 8 * 2 * (40 + 4 * count)):

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd import Function
 
-# PyTorch autograd function of lenses: plane points to unit directions in camera axes, by `geometry/lens` in NumPy.
-
 LENS = "a lens that distorts"
 
 
 @cache
 def lens_function() -> type[Function]:
-    """Directions (N, .., 3) of (model, plane (N, .., 2), coefficients (N, number)), and their slopes by both.
+    """Lenses as a `torch.autograd.Function`, by `geometry/lens` in NumPy: unit directions (N, .., 3) in camera axes of
+    (model, plane points (N, .., 2), coefficients (N, number)), and their slopes by both.
 
     What the slopes are slopes at goes along with them to `once_function`: so it is told where a second derivative is
     asked for, of which they are constants.

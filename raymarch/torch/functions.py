@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from raymarch import runtime
 from raymarch.errors import RaymarchError
-from raymarch.torch.march_session import Asked, Inputs, Seen, TorchSamples
+from raymarch.torch.march_session import Inputs, MarchSession, Request, Seen
 from raymarch.torch.tensors import import_torch, one_by_one
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd import Function
 
-
-SECOND = "has no second derivatives; leave create_graph out, or take differences of its gradient"
+NO_SECOND = "has no second derivatives; leave create_graph out, or take differences of its gradient"
 
 
 def require_backward_thread() -> None:
@@ -37,21 +36,21 @@ def keep_threads_out(*inputs: Tensor | None) -> None:
 
 @cache
 def render_function() -> type[Function]:
-    """Image (ray, 4), depth (ray,) and its weights: a function of (samples, asked) and the tensors of `Inputs`."""
+    """Image (ray, 4), depth (ray,) and its weights: a function of (session, request) and the row of `Inputs`."""
     import torch
 
     class RenderFunction(torch.autograd.Function):
         @staticmethod
-        def forward(samples: TorchSamples, asked: Asked, *inputs: Tensor | None) -> Seen:
-            return samples.see(Inputs(*_bare_all(inputs)), asked)
+        def forward(session: MarchSession, request: Request, *inputs: Tensor | None) -> Seen:
+            return session.see(Inputs.of(bare(inputs)), request)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple, output: Seen) -> None:
-            ctx.samples, ctx.asked, *tensors = inputs
+            ctx.session, ctx.request, *tensors = inputs
             ctx.save_for_backward(*tensors, *output)
             ctx.save_for_forward(*tensors, *output)
             ctx.set_materialize_grads(False)
-            ctx.mark_non_differentiable(*output[1 if ctx.samples.depth_is_held else 2 :])
+            ctx.mark_non_differentiable(*output[1 if ctx.session.depth_is_held else 2 :])
 
         @staticmethod
         def backward(ctx: Any, d_image: Tensor | None, d_depth: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
@@ -59,12 +58,12 @@ def render_function() -> type[Function]:
             wanted = tuple(ctx.needs_input_grad[2:])
             if not any(wanted) or (d_image is None and d_depth is None):
                 return (None,) * len(ctx.needs_input_grad)
-            work = partial(_gradients, ctx.samples, ctx.asked, wanted)
+            work = partial(_gradients, ctx.session, ctx.request, wanted)
             return None, None, *once_function().apply(work, d_image, d_depth, *ctx.saved_tensors)
 
         @staticmethod
-        def jvp(ctx: Any, _samples: None, _asked: None, *dots: Tensor | None) -> tuple[Tensor | None, ...]:
-            work = partial(_tangents, ctx.samples, ctx.asked, len(dots))
+        def jvp(ctx: Any, _session: None, _request: None, *dots: Tensor | None) -> tuple[Tensor | None, ...]:
+            work = partial(_tangents, ctx.session, ctx.request, len(dots))
             return *once_function().apply(work, *dots, *ctx.saved_tensors), None
 
         @staticmethod
@@ -85,7 +84,7 @@ def once_function(what: str = "a march") -> type[Function]:
     class OnceFunction(torch.autograd.Function):
         @staticmethod
         def forward(work: Callable, *tensors: Tensor | None) -> tuple[Tensor | None, ...]:
-            return work(*_bare_all(tensors))
+            return work(*bare(tensors))
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
@@ -93,11 +92,11 @@ def once_function(what: str = "a march") -> type[Function]:
 
         @staticmethod
         def backward(ctx: Any, *_: Tensor) -> None:
-            raise RaymarchError(f"{what} {SECOND}")
+            raise RaymarchError(f"{what} {NO_SECOND}")
 
         @staticmethod
         def jvp(ctx: Any, *_: Tensor) -> None:
-            raise RaymarchError(f"{what} {SECOND}")
+            raise RaymarchError(f"{what} {NO_SECOND}")
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
@@ -107,54 +106,24 @@ def once_function(what: str = "a march") -> type[Function]:
 
 
 def _gradients(
-    samples: TorchSamples, asked: Asked, wanted: Sequence[bool], d_image: Tensor | None, d_depth: Tensor | None,
+    session: MarchSession,
+    request: Request,
+    wanted: Sequence[bool],
+    d_image: Tensor | None,
+    d_depth: Tensor | None,
     *saved: Tensor | None,
-) -> tuple[Tensor | None, ...]:  # fmt: skip
-    inputs, seen = Inputs(*saved[:-3]), Seen(*saved[-3:])  # type: ignore[arg-type]
-    return samples.gradients(inputs, asked, seen, d_image, d_depth, wanted)
+) -> tuple[Tensor | None, ...]:
+    inputs, seen = Inputs.of(saved[:-3]), Seen(*saved[-3:])  # type: ignore[arg-type]
+    return session.gradients(inputs, request, seen, d_image, d_depth, wanted)
 
 
-def _tangents(samples: TorchSamples, asked: Asked, count: int, *tensors: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    dots, inputs, seen = tensors[:count], Inputs(*tensors[count:-3]), Seen(*tensors[-3:])  # type: ignore[arg-type]
-    return samples.tangents(inputs, asked, seen, dots)
+def _tangents(
+    session: MarchSession, request: Request, count: int, *tensors: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    inputs, seen = Inputs.of(tensors[count:-3]), Seen(*tensors[-3:])  # type: ignore[arg-type]
+    return session.tangents(inputs, request, seen, tensors[:count])
 
 
-def _bare_all(tensors: Sequence[Tensor | None]) -> list:
+def bare(tensors: Sequence[Tensor | None]) -> list:
     """As kernels take them: without autograd (Taichi would give leaves a gradient), and dense."""
     return [None if each is None else each.detach().contiguous() for each in tensors]
-
-
-@cache
-def autograd_function() -> type[Function]:
-    """Image as a `torch.autograd.Function` of (template, campos, direction, march, dt)."""
-    import torch
-
-    class MarchFunction(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, template: Tensor, campos: Tensor, direction: Tensor, march: Any, dt: float) -> Tensor:
-            ctx.save_for_backward(template, campos, direction)
-            ctx.march, ctx.dt = march, dt
-            n, height, width, _ = direction.shape
-            image = march._image(*_bare(template, campos, direction), dt)
-            return image.view(n, 4, height, width)
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx: Any, d_image: Tensor) -> tuple[Tensor | None, ...]:
-            template, campos, direction = ctx.saved_tensors
-            require_backward_thread()
-            n, _, height, width = d_image.shape
-            d_image = d_image.contiguous().view(n, 4, height * width)
-            bare = _bare(template, campos, direction)
-            gradients = ctx.march._gradients(*bare, d_image, ctx.dt, ctx.needs_input_grad)
-            d_template, d_campos, d_direction = gradients
-            return d_template, d_campos, None if d_direction is None else d_direction.view(direction.shape), None, None
-
-    return MarchFunction
-
-
-def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """As kernels take them: without autograd (Taichi would give leaves a gradient), rays in a row, small ones dense."""
-    n, height, width, _ = direction.shape
-    direction = direction.detach().contiguous().view(n, height * width, 3)
-    return template.detach(), campos.detach().contiguous(), direction

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import taichi as ti
@@ -24,14 +25,16 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import affine_of_box
 from raymarch.kernels.field import torch_templates
 from raymarch.rendering.march_settings import March
-from raymarch.torch.functions import autograd_function, keep_threads_out
-from raymarch.torch.march_session import Seen, TensorRays, TorchRays
-from raymarch.torch.tensors import import_torch, require_shapes, require_tensor, wait_for
+from raymarch.rendering.medium import OneVolume
+from raymarch.torch.functions import keep_threads_out, require_backward_thread
+from raymarch.torch.march_session import Seen, TensorMarch, TensorRays
+from raymarch.torch.tensors import import_torch, require_tensor, wait_for
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.samples import SHAPE
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.autograd import Function
 
 BOX = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
 LEAST_STEP = 1e-3  # voxels, as everywhere
@@ -94,12 +97,12 @@ class TorchMarch(Holder):
         import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
-        self._how = March(mode="additive", min_transmittance=0.0, min_weight=0.0, batch=batch)
+        march = March(mode="additive", min_transmittance=0.0, min_weight=0.0, batch=batch)
         runtime.start()
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(shape, 0, slots=slots if runtime.on_cpu() else 1))
             self.grid.name = "this torch march"
-            self.rays = owners.enter_context(TorchRays(self.grid, batch))
+            self.rays = owners.enter_context(TensorMarch(OneVolume(self.grid, march), batch))
             _require_index("templates", self.grid.shape)
             self._owners = owners.pop_all()
         self.shape = self.grid.shape
@@ -127,10 +130,10 @@ class TorchMarch(Holder):
             raise RaymarchError(
                 "some rays are not finite; campos, camrot, focal, princpt or pixelcoords has a NaN or 0"
             )
-        return autograd_function().apply(template, campos, direction, self, float(dt))
+        return _march_function().apply(template, campos, direction, self, float(dt))
 
     def _rays(self, campos: Tensor, direction: Tensor, dt: float) -> TensorRays:
-        return TensorRays(campos.expand(direction.shape), direction, self._how, dt)
+        return TensorRays(campos.expand(direction.shape), direction, dt=dt)
 
     def _image(self, template: Tensor, campos: Tensor, direction: Tensor, dt: float) -> Tensor:
         """Image (N, 4, ray) of directions (N, ray, 3)."""
@@ -171,7 +174,7 @@ def _require_tensors(shape: tuple[int, ...], tensors: dict[str, Tensor]) -> None
     """RaymarchError for tensors of another dtype, device, shape or layout than the march takes."""
     for name, value in tensors.items():
         require_tensor(name, value)
-    require_shapes(shape, *tensors.values())
+    _require_shapes(shape, *tensors.values())
     _require_index("images", tensors["pixelcoords"].shape[1:3])
     if not tensors["template"].is_contiguous():
         raise RaymarchError("template is not contiguous, so it cannot be read as it lies; pass template.contiguous()")
@@ -189,3 +192,76 @@ def _require_index(what: str, shape: Sequence[int]) -> None:
         raise RaymarchError(
             f"{what} of {tuple(shape)} have over {MAX_CELLS} numbers, more than Taichi can index; lower it"
         )
+
+
+def _require_shapes(
+    shape: Sequence[int],
+    template: Tensor,
+    campos: Tensor,
+    camrot: Tensor,
+    focal: Tensor,
+    princpt: Tensor,
+    pixelcoords: Tensor,
+) -> None:
+    """Shape check: RaymarchError unless the shapes are those of N views of templates of `shape`."""
+    got = tuple(template.shape)
+    if len(got) == 5 and got[4] == 4 and got[1] != 4:
+        raise RaymarchError(
+            f"template has shape {got}, channels last; pass template.permute(0, 4, 1, 2, 3).contiguous()"
+        )
+    if len(got) != 5 or got[1] != 4:
+        raise RaymarchError(f"template has shape {got}, want (N, 4, D, H, W); a single one is template[None]")
+    if got[2:] != tuple(shape):
+        raise RaymarchError(
+            f"template is {got[2:]} but this march was made for {tuple(shape)}; make TorchMarch({got[2:]})"
+        )
+    n = got[0]
+    pixels = tuple(pixelcoords.shape)
+    if len(pixels) != 4 or pixels[0] != n or pixels[3] != 2:
+        raise RaymarchError(f"pixelcoords has shape {pixels}, want ({n}, H, W, 2); torch.stack((x, y), -1) makes it")
+    for name, value, want in (
+        ("campos", campos, (n, 3)),
+        ("camrot", camrot, (n, 3, 3)),
+        ("focal", focal, (n, 2)),
+        ("princpt", princpt, (n, 2)),
+    ):
+        if tuple(value.shape) != want:
+            raise RaymarchError(
+                f"{name} has shape {tuple(value.shape)}, want {want}: one a template; see {name}.expand"
+            )
+
+
+@cache
+def _march_function() -> type[Function]:
+    """Image as a `torch.autograd.Function` of (template, campos, direction, march, dt)."""
+    import torch
+
+    class MarchFunction(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, template: Tensor, campos: Tensor, direction: Tensor, march: Any, dt: float) -> Tensor:
+            ctx.save_for_backward(template, campos, direction)
+            ctx.march, ctx.dt = march, dt
+            n, height, width, _ = direction.shape
+            image = march._image(*_bare(template, campos, direction), dt)
+            return image.view(n, 4, height, width)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, d_image: Tensor) -> tuple[Tensor | None, ...]:
+            template, campos, direction = ctx.saved_tensors
+            require_backward_thread()
+            n, _, height, width = d_image.shape
+            d_image = d_image.contiguous().view(n, 4, height * width)
+            bare = _bare(template, campos, direction)
+            gradients = ctx.march._gradients(*bare, d_image, ctx.dt, ctx.needs_input_grad)
+            d_template, d_campos, d_direction = gradients
+            return d_template, d_campos, None if d_direction is None else d_direction.view(direction.shape), None, None
+
+    return MarchFunction
+
+
+def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """As kernels take them: without autograd (Taichi would give leaves a gradient), rays in a row, small ones dense."""
+    n, height, width, _ = direction.shape
+    direction = direction.detach().contiguous().view(n, height * width, 3)
+    return template.detach(), campos.detach().contiguous(), direction

@@ -5,44 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import taichi as ti
 
-from raymarch import runtime
-from raymarch.arguments.checks import Colour, flag, shown, whole
+from raymarch.arguments.checks import Colour, flag, optional, shown, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.pool import Holder
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.gradients.linearised import EXACT
 from raymarch.gradients.parameters import groups_of
-from raymarch.rendering.march_settings import SINGLE_RAYS, March
-from raymarch.rendering.renderer import SINGLE_MARCHES, VOLUMES, Marches, single_marches_for
-from raymarch.torch.cameras import TorchCameras
-from raymarch.torch.functions import keep_threads_out, render_function, require_backward_thread
-from raymarch.torch.march_session import (
-    TABLE,
-    Asked,
-    Inputs,
-    Member,
-    TensorTogether,
-    TorchMembers,
-    TorchSamples,
-    members_of,
-    require_own,
+from raymarch.rendering.medium import (
+    MARCHES_OF_SINGLE_RAYS,
+    NO_RAY_GRADIENT,
+    VOLUMES,
+    AnyVolumes,
+    Marches,
+    several,
+    single_marches_for,
 )
+from raymarch.torch.cameras import TorchCameras
+from raymarch.torch.functions import keep_threads_out, render_function
+from raymarch.torch.march_session import Inputs, MarchSession, Request, VolumeTensors
 from raymarch.torch.tensors import TorchVolume, import_torch, require_finite, require_shape, require_tensor, tensor_of
 from raymarch.views.views import Views, require_colour
-from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.volume import Volume
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.autograd import Function
 
 Cameras: TypeAlias = "TorchCameras | Camera | Views | Sequence[Camera]"
+# Raw density of one volume, a TorchVolume; or a list of one TorchVolume or (density, features) for each of several.
+Samples: TypeAlias = "Tensor | TorchVolume | Sequence[TorchVolume | tuple[Tensor, Tensor | None]]"
+Tables: TypeAlias = "Tensor | Sequence[Tensor | None] | None"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +65,16 @@ class TorchRender(Holder):
     whatever made them: poses, focal lengths, principal points and lenses of `TorchCameras`, or a camera model of your
     own. Nothing is done for what wants none; forward mode (`torch.func.jvp`) works too, second derivatives do not.
 
+    Of several volumes a call is `render([(density, features), ...], cameras)`. Gradients go to density, features and
+    table of each volume and to the background. Rays and depth have none there.
+
     Args:
-        volume: whose shape, SH degree, placement and activations count; its numbers are not read.
-        march: how rays are sampled and what their samples add up to. If not given, each sample counts; with a
-            `min_weight` empty space is skipped, as everywhere, and has no gradient.
-        slots: gradient buffers on the CPU, one a thread at most, each as large as the volume; CUDA takes one. 0 for a
+        volume: whose shape, SH degree, placement and activations count, or a list of one to four as of `Renderer`; the
+            numbers are read only where several have no march: for the range of a table.
+        march: how rays are sampled and what their samples add up to, for each volume or for all. If not given, each
+            sample counts, and several volumes are seen as by `Renderer`. With a `min_weight` the empty space of one
+            volume is skipped, as everywhere, and has no gradient.
+        slots: gradient buffers on the CPU, one a thread at most, each as large as the volumes; CUDA takes one. 0 for a
             renderer without gradients.
 
     Tensors have the dtype of the process's precision (`rm.start(precision="f64")` for f64, as `gradcheck` wants it) and
@@ -85,8 +86,8 @@ class TorchRender(Holder):
     Make one for all calls: kernels are compiled by the first, in seconds. Calls and `backward` belong to the thread and
     process that started raymarch. On CUDA a call that wants gradients therefore turns torch's backward threads off.
 
-    Raises RaymarchError where torch is missing, memory does not suffice, on use after `close`, and for tensors of
-    another dtype, device or shape, or with numbers that are not finite.
+    Raises RaymarchError where torch is missing, memory does not suffice, on use after `close`, as `Renderer` does, and
+    for tensors of another dtype, device or shape, or with numbers that are not finite.
 
     Example:
         >>> import raymarch as rm  # doctest: +SKIP
@@ -98,52 +99,78 @@ class TorchRender(Holder):
         ...     (seen.image.square().mean() + seen.opacity.mean()).backward()
         >>> seen.image.shape, tensors.density.grad.shape  # doctest: +SKIP
         (torch.Size([3, 16, 16, 3]), torch.Size([8, 8, 8]))
+        >>> both = [rm.TorchVolume.of(fog, requires_grad=True) for _ in range(2)]  # doctest: +SKIP
+        >>> with rm.TorchRender([fog, fog]) as render:  # doctest: +SKIP
+        ...     render(both, cameras).image.square().mean().backward()
+        >>> bool((both[0].density.grad == both[1].density.grad).all())  # doctest: +SKIP
+        True
     """
 
-    @checked(volume=VOLUME, march=SINGLE_RAYS, slots=whole(0, 64))
-    def __init__(self, volume: AnyVolume, march: March = EXACT, *, slots: int = 4):
+    @checked(volume=VOLUMES, march=optional(MARCHES_OF_SINGLE_RAYS), slots=whole(0, 64))
+    def __init__(self, volume: AnyVolumes, march: Marches = None, *, slots: int = 4):
         import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
-        self.like, self.march, self.shape = volume, march, volume.shape
+        self.alone, self.like, volumes = isinstance(volume, Volume), volume, several(volume)
+        self.marches = single_marches_for(volume, march)
         with ExitStack() as owners:
-            self._samples = owners.enter_context(TorchSamples(volume, march, slots))
+            self._session = owners.enter_context(MarchSession(volumes, self.marches, slots))
             self._owners = owners.pop_all()
+
+    @property
+    def _volumes(self) -> list[Volume]:
+        """What the tensors of each volume are like."""
+        return self._session.volumes
 
     @checked(depth=flag)
     def __call__(
-        self, density: Tensor | TorchVolume, features: Tensor | Any | None, cameras: Cameras | None = None, *,
-        background: Tensor | Colour | None = None, depth: bool = False, iso: Tensor | None = None,
-        table: Tensor | None = None,
-    ) -> TorchRendering:  # fmt: skip
-        """Rendering (N, height, width) of what N cameras see; `render(tensors, cameras)` of a `TorchVolume`.
+        self,
+        density: Samples,
+        features: Tensor | Any | None = None,
+        cameras: Cameras | None = None,
+        *,
+        background: Tensor | Colour | None = None,
+        depth: bool = False,
+        iso: Tensor | None = None,
+        table: Tables = None,
+    ) -> TorchRendering:
+        """Rendering (N, height, width) of what N cameras see; `render(tensors, cameras)` of a `TorchVolume` or a list.
 
         Args:
-            density: (x, y, z) raw density; or a `TorchVolume`, whose features and background count too, and which is
-                followed by the cameras.
+            density: (x, y, z) raw density; or a `TorchVolume`, whose features and background count too; or of several
+                volumes a list of a `TorchVolume` or a pair (density, features) for each. The last two are followed by
+                the cameras.
             features: (x, y, z, channel) raw colour; None where the mode sees no colours.
             cameras: `TorchCameras`; or rm.Cameras, which have no gradients.
-            background: a tensor that goes with (N, height, width, 3) by broadcasting, (3,) say, or a colour; the
-                volume's own if not given.
+            background: a tensor that goes with (N, height, width, 3) by broadcasting, (3,) say, or a colour; that of
+                the (first) volume if not given.
             depth: whether depth is wanted.
             iso: () value of the surface of mode "isosurface", instead of the march's.
-            table: (knot, 4) red, green, blue and opacity of the transfer function's knots, in 0..1, instead of its own.
+            table: (knot, 4) red, green, blue and opacity of the transfer function's knots, in 0..1, instead of its own;
+                of several volumes a list of one, or None, for each.
         """
-        density, features, (cameras,), background = parted(density, features, (cameras,), background)
-        several = cameras if isinstance(cameras, TorchCameras) else TorchCameras.of(cameras)
-        picture = several.width * several.height
-        return self._render(density, features, *several.rays(), background, Asked(picture, depth), iso=iso, table=table)
+        pairs, (cameras,), background = self._parted(density, features, (cameras,), background)
+        several_cameras = cameras if isinstance(cameras, TorchCameras) else TorchCameras.of(cameras)
+        request = Request(several_cameras.width * several_cameras.height, depth)
+        return self._render(pairs, *several_cameras.rays(), background, request, iso, table)
 
     @checked(depth=flag)
     def trace(
-        self, density: Tensor | TorchVolume, features: Tensor | None, origin: Tensor,
-        direction: Tensor | None = None, *, background: Tensor | Colour | None = None, depth: bool = False,
-        iso: Tensor | None = None, table: Tensor | None = None,
-    ) -> TorchRendering:  # fmt: skip
+        self,
+        density: Samples,
+        features: Tensor | Any | None = None,
+        origin: Tensor | None = None,
+        direction: Tensor | None = None,
+        *,
+        background: Tensor | Colour | None = None,
+        depth: bool = False,
+        iso: Tensor | None = None,
+        table: Tables = None,
+    ) -> TorchRendering:
         """Rendering (..) along rays: origin and direction (.., 3) go together by broadcasting; directions of any
-        length, which are made unit vectors. Of a `TorchVolume` it is `trace(tensors, origin, direction)`."""
+        length, which are made unit vectors. Of a `TorchVolume` or a list it is `trace(tensors, origin, direction)`."""
         torch = import_torch()
-        density, features, (origin, direction), background = parted(density, features, (origin, direction), background)
+        pairs, (origin, direction), background = self._parted(density, features, (origin, direction), background)
         for name, value in (("origin", origin), ("direction", direction)):
             require_tensor(name, value)
             if value.shape[-1:] != (3,):
@@ -154,61 +181,115 @@ class TorchRender(Holder):
         except RuntimeError:
             shapes = f"{tuple(origin.shape)} and direction {tuple(direction.shape)}"
             raise RaymarchError(f"origin has shape {shapes}, which do not go together; want (.., 3) twice") from None
-        count = max(direction[..., 0].numel(), 1)
-        return self._render(density, features, origin, direction, background, Asked(count, depth), iso=iso, table=table)
+        request = Request(max(direction[..., 0].numel(), 1), depth)
+        return self._render(pairs, origin, direction, background, request, iso, table)
 
     def _render(
-        self, density: Tensor, features: Tensor | None, origin: Tensor, direction: Tensor,
-        background: Tensor | Colour | None, asked: Asked, **own: Tensor | None,
-    ) -> TorchRendering:  # fmt: skip
+        self,
+        pairs: Sequence[tuple[Tensor, Tensor | None]],
+        origin: Tensor,
+        direction: Tensor,
+        background: Tensor | Colour | None,
+        request: Request,
+        iso: Tensor | None,
+        table: Tables,
+    ) -> TorchRendering:
         torch = import_torch()
-        grid = self._samples.grid
-        _ = grid.fields  # not closed, and the right thread
-        self._require_samples(density, features)
+        self._session.require_open()
+        tables = self._tables(table)
+        volumes = tuple(self._of_volume(i, *pair, tables[i]) for i, pair in enumerate(pairs))
+        if len(volumes) > 1 and (origin.requires_grad or direction.requires_grad):
+            raise RaymarchError(NO_RAY_GRADIENT)
         if not (direction.isfinite().all() and origin.isfinite().all()):
             raise RaymarchError("some rays are not finite; a pose, focal, principal or direction has a NaN or is 0")
-        require_own(self.march, own)
-        inputs = Inputs(density, features, origin.reshape(-1, 3), direction.reshape(-1, 3), **own)
-        if not grid.slots and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in inputs):
+        self._require_iso(iso)
+        flat = Inputs(origin.reshape(-1, 3), direction.reshape(-1, 3), iso, volumes).flat
+        wants = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in flat)
+        if wants and not self._session.has_gradients:
             raise RaymarchError("this torch render was made with slots=0 and has no gradients; make one with slots=4")
-        keep_threads_out(*inputs)
-        light, depth, _ = render_function().apply(self._samples, asked, *inputs)
+        keep_threads_out(*flat)
+        light, distance, _ = render_function().apply(self._session, request, *flat)
         light = light.view(*direction.shape[:-1], 4)
         image, left = light[..., :3], light[..., 3]
-        if self.march.rule.background:
-            image = image + left[..., None] * background_for(background, self.like.background, image)
-        return TorchRendering(image, 1 - left, depth.view(direction.shape[:-1]) if asked.depth else None)
+        if self.marches[0].rule.background:
+            image = image + left[..., None] * _background_for(background, self._volumes[0].background, image)
+        return TorchRendering(image, 1 - left, distance.view(direction.shape[:-1]) if request.depth else None)
 
-    def _require_samples(self, density: Tensor, features: Tensor | None) -> None:
-        require_shape("density", density, self.shape)
-        if features is not None:
-            require_shape("features", features, (*self.shape, self.like.channels))
-        elif "colour" in groups_of(self.march.rule):
-            raise RaymarchError(f"features are None but mode {self.march.rule.name} sees colours; pass them")
+    def _parted(
+        self, samples: Any, features: Any, rest: tuple[Any, ...], background: Tensor | Colour | None
+    ) -> tuple[list[tuple[Any, Any]], tuple[Any, ...], Tensor | Colour | None]:
+        """Density and features of each volume, what follows them, and the background, of a call's arguments.
 
-
-def parted(
-    density: Tensor | TorchVolume, features: Any, rest: tuple[Any, ...], background: Tensor | Colour | None
-) -> tuple[Tensor, Any, tuple[Any, ...], Tensor | Colour | None]:
-    """Arguments of a call with a `TorchVolume` as those of one with density and features.
-
-    Raises RaymarchError for a call that has too few, or features beside a `TorchVolume`.
-    """
-    if isinstance(density, TorchVolume):
-        tensors = density
+        Raises RaymarchError for a call that has too few, or features beside what has its own.
+        """
+        own = isinstance(samples, TorchVolume)
+        if own or isinstance(samples, (list, tuple)):
+            if rest[-1] is None:
+                rest = (features, *rest[:-1])
+            elif features is not None and not (own and features is samples.features):
+                what = "a TorchVolume" if own else "a list"
+                raise RaymarchError(f"features are given beside {what}, which has its own; leave them out")
         if rest[-1] is None:
-            rest = (features, *rest[:-1])
-        elif features is not None and features is not tensors.features:
-            raise RaymarchError("features are given beside a TorchVolume, which has its own; leave them out")
-        behind = tensors.background if background is None else background
-        return tensors.density, tensors.features, rest, behind
-    if rest[-1] is None:
-        last = "cameras" if len(rest) == 1 else "origin and direction"
-        raise RaymarchError(f"{last} are missing; call render(density, features, {last}), or with an rm.TorchVolume")
-    return density, features, rest, background
+            last = "cameras" if len(rest) == 1 else "origin and direction"
+            call = f"render(density, features, {last}), or with an rm.TorchVolume"
+            raise RaymarchError(f"{last} are missing; call {call if self.alone else f'render(samples, {last})'}")
+        if not self.alone:
+            return self._pairs(samples), rest, background
+        if own:
+            return [(samples.density, samples.features)], rest, samples.background if background is None else background
+        return [(samples, features)], rest, background
+
+    def _pairs(self, samples: Any) -> list[tuple[Any, Any]]:
+        """Density and features of each of several volumes."""
+        found = []
+        for i, one in enumerate(self._one_for_each("samples", samples)):
+            pair = (one.density, one.features) if isinstance(one, TorchVolume) else one
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                raise RaymarchError(f"samples[{i}] is {shown(one)}, want an rm.TorchVolume or (density, features)")
+            found.append((pair[0], pair[1]))
+        return found
+
+    def _tables(self, table: Any) -> Sequence[Any]:
+        """Table of each volume, None where its march's counts."""
+        if self.alone:
+            return [table]
+        return [None] * len(self._volumes) if table is None else self._one_for_each("table", table)
+
+    def _one_for_each(self, name: str, given: Any) -> Sequence[Any]:
+        """A list of as many as there are volumes; else RaymarchError."""
+        if not isinstance(given, (list, tuple)) or len(given) != len(self._volumes):
+            verb = "are" if name.endswith("s") else "is"
+            wanted = f"want a list of {len(self._volumes)}, one for each volume"
+            raise RaymarchError(f"{name} {verb} {shown(given)}, {wanted}")
+        return given
+
+    def _of_volume(self, i: int, density: Tensor, features: Tensor | None, table: Tensor | None) -> VolumeTensors:
+        """Tensors of a volume, in its shapes; else RaymarchError."""
+        like, march = self._volumes[i], self.marches[i]
+        of, at = ("", "table") if self.alone else (f"samples[{i}].", f"table[{i}]")
+        require_shape(f"{of}density", density, like.shape)
+        if features is not None:
+            require_shape(f"{of}features", features, (*like.shape, like.channels))
+        elif "colour" in groups_of([march.rule]):
+            raise RaymarchError(f"{of}features are None but mode {march.rule.name} sees colours; pass them")
+        if table is not None:
+            if march.transfer is None:
+                raise RaymarchError(f"mode {march.rule.name} reads no {at}; leave it out")
+            require_shape(at, table, march.transfer.rgba.shape)
+            require_finite(at, table)
+        return VolumeTensors(density, features, table)
+
+    def _require_iso(self, iso: Tensor | None) -> None:
+        """RaymarchError for the value of a surface in a mode that shows none, or of another shape."""
+        if iso is None:
+            return
+        if "iso" not in self.marches[0].rule.parameters:
+            raise RaymarchError(f"mode {self.marches[0].rule.name} reads no iso; leave it out")
+        require_shape("iso", iso, ())
+        require_finite("iso", iso)
 
 
-def background_for(background: Tensor | Colour | None, own: Colour, image: Tensor) -> Tensor:
+def _background_for(background: Tensor | Colour | None, own: Colour, image: Tensor) -> Tensor:
     """Background as a tensor that goes with an image (.., 3): the one given, else a volume's own."""
     torch = import_torch()
     if not isinstance(background, torch.Tensor):
@@ -220,144 +301,3 @@ def background_for(background: Tensor | Colour | None, own: Colour, image: Tenso
     except RuntimeError:
         got, want = tuple(background.shape), tuple(image.shape)
         raise RaymarchError(f"background has shape {got}, want (3,) or what goes with {want}") from None
-
-
-# Differentiable rendering of several volumes together that are PyTorch tensors: `pip install "raymarch[torch]"`.
-
-Samples: TypeAlias = "TorchVolume | tuple[Tensor, Tensor | None]"
-
-
-class TorchTogether(Holder):
-    """Differentiable renderer of several volumes together that are tensors; owns device memory until `close`.
-
-    A call `render([(density, features), ...], cameras)` returns a `TorchRendering` of N cameras, as `TogetherRenderer`
-    composites. Gradients go to density, features and table of each volume and to the background; cameras and depth have
-    none here. Second derivatives and forward mode there are none.
-
-    Args:
-        volumes: one to four, whose shapes, placements and activations count; their numbers are read only where no
-            march is given: whether they are values alone, and then the range of their table.
-        marches: one for each, or one for all, as of `TogetherRenderer`; each sample counts if not given. Nothing is
-            leapt over.
-        slots: gradient buffers on the CPU, one a thread at most, each as large as the volumes.
-
-    What is said of tensors, memory, threads and the first call of `TorchRender` holds here too.
-
-    Raises RaymarchError as `TorchRender` and `TogetherRenderer` do.
-
-    Example:
-        >>> import raymarch as rm  # doctest: +SKIP
-        >>> fog = rm.Volume.from_function(lambda p: 1.0 + p[..., 0], shape=(8, 8, 8))  # doctest: +SKIP
-        >>> both = [rm.TorchVolume.of(fog, requires_grad=True) for _ in range(2)]  # doctest: +SKIP
-        >>> with rm.TorchTogether([fog, fog]) as render:  # doctest: +SKIP
-        ...     render(both, rm.orbit_of_volume(fog.box, 3, size=16)).image.square().mean().backward()
-        >>> bool((both[0].density.grad == both[1].density.grad).all())  # doctest: +SKIP
-        True
-    """
-
-    @checked(volumes=VOLUMES, marches=SINGLE_MARCHES, slots=whole(1, 64))
-    def __init__(self, volumes: Sequence[AnyVolume], marches: Marches = None, *, slots: int = 4):
-        import_torch()
-        if not ti.lang.util.has_pytorch():
-            raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
-        runtime.start()
-        self.like: list[Volume] = list(volumes)
-        self.marches = single_marches_for(self.like, marches)
-        with ExitStack() as owners:
-            of_device = slots if runtime.on_cpu() else 1
-            self._members = owners.enter_context(TorchMembers(self.like, self.marches, of_device))
-            self._owners = owners.pop_all()
-
-    def __call__(
-        self, samples: Sequence[Samples], cameras: TorchCameras | Camera | Views | Sequence[Camera], *,
-        background: Tensor | Colour | None = None, tables: Sequence[Tensor | None] | None = None,
-    ) -> TorchRendering:  # fmt: skip
-        """Rendering (N, height, width) of what N cameras see.
-
-        Args:
-            samples: of each volume a `TorchVolume`, or density (x, y, z) and features (x, y, z, channel), None of one
-                that a table classifies.
-            cameras: `TorchCameras` without gradients, or rm.Cameras.
-            background: a tensor that goes with (N, height, width, 3), or a colour; that of the first volume if None.
-            tables: of each volume (knot, 4) colours and opacities in 0..1 instead of its march's, or None.
-        """
-        several = cameras if isinstance(cameras, TorchCameras) else TorchCameras.of(cameras)
-        _ = self._members.members.grids[0].fields  # not closed, and the right thread
-        of = [self._member(i, *one) for i, one in enumerate(self._pairs(samples, tables))]
-        origin, direction = several.rays()
-        if origin.requires_grad or direction.requires_grad:
-            raise RaymarchError("volumes together have no gradient by cameras; detach the tensors of cameras")
-        if not (direction.isfinite().all() and origin.isfinite().all()):
-            raise RaymarchError("some rays are not finite; a pose, focal or principal has a NaN or is 0")
-        rays = TensorTogether(origin.reshape(-1, 3), direction.reshape(-1, 3), several.width * several.height)
-        flat = [tensor for member in of for tensor in member]
-        keep_threads_out(*flat)
-        light, depth = together_function().apply(self._members, rays, *flat)
-        light = light.view(*direction.shape[:-1], 4)
-        image, left = light[..., :3], light[..., 3]
-        image = image + left[..., None] * background_for(background, self.like[0].background, image)
-        return TorchRendering(image, 1 - left, depth.view(direction.shape[:-1]))
-
-    def _pairs(
-        self, samples: Sequence[Samples], tables: Sequence[Tensor | None] | None
-    ) -> list[tuple[Tensor, Tensor | None, Tensor | None]]:
-        """Density, features and table of each volume, as many as there are."""
-        count, found = len(self.like), []
-        tables = [None] * count if tables is None else tables
-        for name, given in (("samples", samples), ("tables", tables)):
-            if not isinstance(given, (list, tuple)) or len(given) != count:
-                raise RaymarchError(f"{name} are {shown(given)}, want a list of {count}, one for each volume")
-        for i, (one, table) in enumerate(zip(samples, tables, strict=True)):
-            pair = (one.density, one.features) if isinstance(one, TorchVolume) else one
-            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise RaymarchError(f"samples[{i}] is {shown(one)}, want an rm.TorchVolume or (density, features)")
-            found.append((*pair, table))
-        return found
-
-    def _member(self, i: int, density: Tensor, features: Tensor | None, table: Tensor | None) -> Member:
-        """Tensors of a volume, in its shapes; features that nobody sees are left out."""
-        like, march = self.like[i], self.marches[i]
-        require_shape(f"samples[{i}].density", density, like.shape)
-        if march.transfer is not None:
-            features = None
-        elif features is None:
-            raise RaymarchError(f"samples[{i}] has no features but its march sees colours; pass them")
-        if features is not None:
-            require_shape(f"samples[{i}].features", features, (*like.shape, like.channels))
-        if table is not None:
-            if (shape := TABLE.shape(march)) is None:
-                raise RaymarchError(f"tables[{i}]: mode {march.rule.name} reads no table; leave it out")
-            require_shape(f"tables[{i}]", table, shape)
-            require_finite(f"tables[{i}]", table)
-        return Member(density, features, table)
-
-
-@cache
-def together_function() -> type[Function]:
-    """Image (ray, 4) and depth (ray,): a function of (members, rays) and the tensors of each `Member`."""
-    import torch
-
-    class TogetherFunction(torch.autograd.Function):
-        @staticmethod
-        def forward(
-            ctx: Any, members: TorchMembers, rays: TensorTogether, *flat: Tensor | None
-        ) -> tuple[Tensor, Tensor]:
-            bare = [None if each is None else each.detach().contiguous() for each in flat]
-            bare_rays = rays._replace(origin=rays.origin.contiguous(), direction=rays.direction.contiguous())
-            image, depth = members.see(members_of(bare), bare_rays)
-            ctx.members, ctx.rays = members, bare_rays
-            ctx.save_for_backward(*flat, image)
-            ctx.mark_non_differentiable(depth)
-            return image, depth
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx: Any, d_image: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-            require_backward_thread()
-            *flat, image = ctx.saved_tensors
-            bare = [None if each is None else each.detach().contiguous() for each in flat]
-            found = ctx.members.gradients(members_of(bare), ctx.rays, image, d_image.contiguous())
-            wanted = ctx.needs_input_grad[2:]
-            return None, None, *(x if want else None for x, want in zip(found, wanted, strict=True))
-
-    return TogetherFunction

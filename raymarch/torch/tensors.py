@@ -1,4 +1,4 @@
-"""PyTorch tensors as a march takes them: the module where it is installed, one precision, one device."""
+"""PyTorch tensors as a march takes them, of one precision and on one device; and those of a volume."""
 
 from __future__ import annotations
 
@@ -92,46 +92,6 @@ def wait_for(tensor: Tensor) -> None:
     """Synchronisation with torch's CUDA stream: Taichi has a queue of its own."""
     if tensor.is_cuda:
         import_torch().cuda.current_stream(tensor.device).synchronize()
-
-
-def require_shapes(
-    shape: Sequence[int],
-    template: Tensor,
-    campos: Tensor,
-    camrot: Tensor,
-    focal: Tensor,
-    princpt: Tensor,
-    pixelcoords: Tensor,
-) -> None:
-    """Shape check: RaymarchError unless the shapes are those of N views of templates of `shape`."""
-    got = tuple(template.shape)
-    if len(got) == 5 and got[4] == 4 and got[1] != 4:
-        raise RaymarchError(
-            f"template has shape {got}, channels last; pass template.permute(0, 4, 1, 2, 3).contiguous()"
-        )
-    if len(got) != 5 or got[1] != 4:
-        raise RaymarchError(f"template has shape {got}, want (N, 4, D, H, W); a single one is template[None]")
-    if got[2:] != tuple(shape):
-        raise RaymarchError(
-            f"template is {got[2:]} but this march was made for {tuple(shape)}; make TorchMarch({got[2:]})"
-        )
-    n = got[0]
-    pixels = tuple(pixelcoords.shape)
-    if len(pixels) != 4 or pixels[0] != n or pixels[3] != 2:
-        raise RaymarchError(f"pixelcoords has shape {pixels}, want ({n}, H, W, 2); torch.stack((x, y), -1) makes it")
-    for name, value, want in (
-        ("campos", campos, (n, 3)),
-        ("camrot", camrot, (n, 3, 3)),
-        ("focal", focal, (n, 2)),
-        ("princpt", princpt, (n, 2)),
-    ):
-        if tuple(value.shape) != want:
-            raise RaymarchError(
-                f"{name} has shape {tuple(value.shape)}, want {want}: one a template; see {name}.expand"
-            )
-
-
-# Volume as PyTorch tensors, and back: raw density, features and background, with the volume that says the rest.
 
 
 @named

@@ -1,4 +1,4 @@
-"""What a page shows as a command of the shell that makes the same picture."""
+"""The shell command that makes the picture a page shows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.kernels.modes.registry import MODES
+from raymarch.rendering.march_settings import supersample_of
 from raymarch.viewer.pictures.eye import Eye, Look
 from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource
 from raymarch.volumes.default_table import default_table
@@ -23,7 +24,7 @@ MAPS = ("viridis", "bone", "gray", "inferno", "magma", "plasma", "cividis", "tur
 
 
 def command_of(source: Source, file: str, eye: Eye, look: Look, window: Any = None) -> tuple[str, list[str]]:
-    """Command line that makes what a page shows, and what of it the command cannot say.
+    """Command line that makes the picture a page shows, and the settings that it cannot express.
 
     Args:
         file: of the volume; "" of one that was never read from any.
@@ -69,6 +70,8 @@ def _look(source: Source, look: Look, window: Any, notes: list[str]) -> list[str
     shown = look.window or window
     if not rule.background and shown is not None and look.extras == "image":
         words += ["--window", _list(shown)]
+    if isinstance(source, VolumeSource) and source.side != (supersample_of(source.seen) or 1):
+        words += ["--supersample", str(source.side)]
     if look.clip is not None:
         if look.clip.box is not None:
             words += ["--clip-box", _list(np.ravel(look.clip.box))]
@@ -97,7 +100,7 @@ def _slices(source: Source, look: Look, notes: list[str]) -> list[str]:
 
 
 def table_words(source: Source, table: TransferFunction) -> str:
-    """Transfer function as --table takes it: a colour map with its ends where it is one, else its knots."""
+    """Transfer function as the option --table takes it: the name and ends of a colour map, or else the knots."""
     if isinstance(source, VolumeSource):
         ends = float(table.values[0]), float(table.values[-1]), float(table.opacities[-1])
         for name in MAPS:

@@ -1,4 +1,4 @@
-"""Viewer of a running fit: pictures in a share of its time, pause, learning rates, and its numbers as it goes."""
+"""Viewer of a running fit: draws pictures in a fraction of its time, reports progress, passes on commands."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from raymarch.viewer.server.wire import Wire
 from raymarch.viewer.viewer import IDLE, Viewer
 from raymarch.volumes.volume import Volume
 
-# What pages ask of a running fit: pause, go on, other learning rates, stop.
-
 GONE = 10.0  # seconds without any page after which a fit that one paused goes on: a page loaded again takes fewer
 ACTIONS = ("pause", "go", "rate", "stop")
 
@@ -28,7 +26,7 @@ class FitControl:
     """Control of a running fit.
 
     Attributes:
-        paused, stopped: as a page has asked for, or Ctrl-C in a pause, which `interrupted` says.
+        paused, stopped: what a page asked for. Ctrl-C during a pause stops the fit too, and sets `interrupted`.
     """
 
     def __init__(self, fitter: Fitter) -> None:
@@ -43,11 +41,11 @@ class FitControl:
 
     @property
     def stopped_by_page(self) -> bool:
-        """Whether a page has ended the fit, who then looks at what came of it."""
+        """Whether a page ended the fit; that page then shows the result."""
         return self.stopped and not self.interrupted
 
     def act(self, message: Mapping[str, Any]) -> None:
-        """Do what a page's message asks for; RaymarchError for what cannot be."""
+        """Execute the command in a page's message; RaymarchError for one that cannot be executed."""
         action = message.get("action")
         if action not in ACTIONS:
             raise RaymarchError(f"fit: action is {str(action)[:40]!r}, want one of {', '.join(ACTIONS)}; choose one")
@@ -60,7 +58,7 @@ class FitControl:
             self._seen = time.perf_counter()
 
     def look_for_pages(self, count: int) -> None:
-        """Have a fit that a page has paused go on once all pages have been gone for a while, as nobody can let it."""
+        """Resume a paused fit when all pages have been gone for a while: no page is left that could resume it."""
         now = time.perf_counter()
         if count or not (self.paused and self._by_page):
             self._seen = now
@@ -69,14 +67,14 @@ class FitControl:
             self.paused = self._by_page = False
 
 
-# Share of a fit's time that its pictures may have: what they took is paid back by steps before there are more.
+# Pictures take a fraction of a fit's time. Steps pay back the time of a picture before the next one is drawn.
 
 RESTING, MOVING = 0.10, 0.35  # of all the time, while nobody moves and while somebody does
 MOST_CREDIT, MOST_DEBT = 0.1, 0.6  # seconds; what compiles may take longer, once
 
 
 class Share:
-    """Share of time: seconds that steps take are credited in part, seconds that pictures take are taken off.
+    """Time budget of pictures: a fraction of the seconds of steps is credited, and the seconds of pictures are debited.
 
     Example:
         >>> share = Share()
@@ -88,27 +86,27 @@ class Share:
         self._credit, self._since = 0.0, time.perf_counter()
 
     def begin(self) -> None:
-        """Count steps from now on."""
+        """Start to credit the time of steps."""
         self._since = time.perf_counter()
 
     @staticmethod
     def of(moving: bool) -> float:
-        """Share of all the time."""
+        """Fraction of the time that pictures may take."""
         return MOVING if moving else RESTING
 
     @property
     def due(self) -> bool:
-        """Whether pictures have time now."""
+        """Whether the budget has time for a picture."""
         return self._credit > 0
 
     def stepped(self, moving: bool) -> None:
-        """Credit the steps since pictures last had time."""
+        """Credit the time of the steps since the last picture."""
         now, share = time.perf_counter(), self.of(moving)
         self._credit = min(self._credit + (now - self._since) * share / (1 - share), MOST_CREDIT)
         self._since = now
 
     def spent(self) -> None:
-        """Take off what went by since steps were credited."""
+        """Debit the time since the last credit."""
         now = time.perf_counter()
         self._credit = max(self._credit - (now - self._since), -MOST_DEBT)
         self._since = now
@@ -154,7 +152,7 @@ class FitViewer(Closing):
             self.viewer.maker.close()
 
     def attach(self, fitter: Fitter) -> None:
-        """Show a fit that is about to begin; RaymarchError where its fitter is closed."""
+        """Show a fit before its first step; RaymarchError if its fitter is closed."""
         _ = fitter.buffer.fields
         self.control = FitControl(fitter)
         self.viewer = Viewer(self.server, FrameMaker.of_fitter(fitter))
@@ -163,7 +161,7 @@ class FitViewer(Closing):
         self._share.begin()
 
     def between(self, fitter: Fitter) -> bool:
-        """Work for pages between two steps of the fit; whether one of them has asked to end it."""
+        """Serve pages between two steps of the fit. Returns whether a page asked to end it."""
         viewer, control, now = self.viewer, self.control, time.perf_counter()
         if not self.server.running:
             return control.stopped
@@ -184,7 +182,7 @@ class FitViewer(Closing):
         return control.stopped
 
     def _wait(self, viewer: Viewer, fitter: Fitter) -> None:
-        """Serve while the fit is paused, whose clock stands still; pictures are as fine as a volume's."""
+        """Serve pages while the fit is paused. Its clock stops, and pictures are as fine as those of a volume."""
         shown, control = fitter.seconds, self.control
         viewer.maker.hurried, viewer.maker.share = False, 1.0
         self._tell(at_once=True)
@@ -207,7 +205,7 @@ class FitViewer(Closing):
         self._told = 0.0
 
     def _take(self, number: int, message: Mapping[str, Any]) -> bool:
-        """Take a message about the fit."""
+        """Execute a page's message about the fit."""
         if message.get("type") != "fit":
             return False
         try:
@@ -218,7 +216,7 @@ class FitViewer(Closing):
         return True
 
     def _tell(self, at_once: bool = False) -> None:
-        """Tell pages the fit's numbers, of which each has those that it was not told before."""
+        """Send the fit's state to the pages. Each page gets the reports that it does not have yet."""
         now = time.perf_counter()
         if now - self._told < TELL_EVERY and not at_once:
             return
@@ -232,7 +230,7 @@ class FitViewer(Closing):
             self.viewer.say(state_of(fitter, first, fitter.rates.factor, state, ended), to=page)
 
     def finish(self, volume: Volume, ended: str) -> None:
-        """Show the volume that came of the fit, whose fitter may be closed now."""
+        """Show the volume that the fit produced. The fitter may be closed now."""
         self.done = True
         self._say("done", ended)
         self.viewer.other = lambda number, message: message.get("type") == "fit"
@@ -256,7 +254,7 @@ class FitViewer(Closing):
 
 
 def state_of(fitter: Fitter, first: int, rate: float, state: str, ended: str = "") -> dict[str, Any]:
-    """A fit's numbers for a page: where it is, and its reports from the `first` on."""
+    """State of a fit for a page: its progress, and its reports from number `first` on."""
     new = fitter.history[first:]
     last = fitter.history[-1] if fitter.history else None
     return {

@@ -85,7 +85,7 @@ class View(Closing):
         return None
 
     def step(self) -> None:
-        """Answer what pages have said and make one slice of their pictures, for a loop of one's own."""
+        """Answer the pages' messages and draw one slice of their pictures, in a loop of one's own."""
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
         viewer.work()
 
@@ -139,7 +139,7 @@ def view(
         raise
 
 
-# Volume file that is looked at: shown anew when it is replaced on disk.
+# A volume file is read again when it is replaced on disk.
 
 EVERY = 1.0  # seconds between looks at the disk; what has not changed between two of them is written to its end
 Mark = tuple[int, ...]
@@ -147,15 +147,15 @@ log = logging.getLogger("raymarch")
 
 
 class WatchedFile:
-    """Volume file, read, and watched for another in its place.
+    """Volume file, read, as `format` if given, and read again when another file replaces it.
 
-    Raises RaymarchError where it cannot be read.
+    Raises RaymarchError if it cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        self.path, self._format = path, format
         self._read = self._before = self._mark()
-        self.volume: AnyVolume = load(path)
+        self.volume: AnyVolume = load(path, format=format)
         self._looked = time.monotonic()
 
     def _mark(self) -> Mark:
@@ -166,7 +166,7 @@ class WatchedFile:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def replaced(self) -> bool:
-        """Whether another file is there since it was read, and is written to its end."""
+        """Whether the file was replaced since it was read, and the new one is complete."""
         if time.monotonic() - self._looked < EVERY:
             return False
         self._looked, now = time.monotonic(), self._mark()
@@ -174,9 +174,9 @@ class WatchedFile:
         return bool(now) and settled and now != self._read
 
     def again(self) -> AnyVolume:
-        """Volume of the file that is there now; RaymarchError where it cannot be read."""
+        """Volume of the new file; RaymarchError if it cannot be read."""
         self._read = self._mark()
-        self.volume = load(self.path)
+        self.volume = load(self.path, format=self._format)
         return self.volume
 
 
@@ -189,7 +189,7 @@ def view_file(
     window: tuple[float, float] | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve a volume file until `stop()` says so, and what takes its place on disk, each as `begin` says at first.
+    """Serve a volume file, and files that replace it, until `stop()` returns True. `begin` is the first look.
 
     `ready` is called once it is known that the volume can be shown.
     """

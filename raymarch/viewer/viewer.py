@@ -1,4 +1,4 @@
-"""Viewer: serves pages that look at a volume or at a running fit, drawn by the thread that owns the device."""
+"""Viewer: serves pages that show a volume or a running fit. The thread that owns the device draws their pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger("raymarch")
 
 
 class Complaints:
-    """What pages said wrong, for the terminal: each line once, a few a minute, the others counted.
+    """Log of the pages' wrong messages: each line once, a few a minute, the others counted.
 
     Args:
         say: called with a line.
@@ -35,7 +35,7 @@ class Complaints:
         self._since, self._lines, self._unsaid = -LINES_EVERY, 0, 0
 
     def add(self, text: str) -> None:
-        """Say a line, or count it."""
+        """Log a line, or count it."""
         now = self._clock()
         if now - self._since >= LINES_EVERY:
             self.flush()
@@ -51,7 +51,7 @@ class Complaints:
         self._say(f"{text}{last}")
 
     def flush(self) -> None:
-        """Say how many were counted."""
+        """Log how many lines were only counted."""
         if self._unsaid:
             self._say(f"{self._unsaid:,} more messages of pages were refused")
         self._unsaid = 0
@@ -90,20 +90,20 @@ class Viewer(Closing):
 
     @property
     def moving(self) -> bool:
-        """Whether somebody moves."""
+        """Whether the camera of any page moves."""
         return any(page.moving for page in self.pages.values())
 
     @property
     def busy(self) -> bool:
-        """Whether a picture is to be made."""
+        """Whether a page waits for a picture."""
         return any(page.busy for page in self.pages.values())
 
     def say(self, header: dict[str, Any], to: int | None = None) -> None:
-        """Say something to a page, or to all."""
+        """Send a message to one page, or to all."""
         self.server.send(header, to=to)
 
     def show(self, maker: FrameMaker) -> None:
-        """Show another volume in all pages."""
+        """Show another volume on all pages."""
         before, self.maker = self.maker, maker
         before.close()
         self.server.send(maker.scene(), hello=True)
@@ -111,7 +111,7 @@ class Viewer(Closing):
             page.show(maker)
 
     def take(self, seconds: float = 0.0) -> None:
-        """Take what pages have said; where that is nothing, wait for it."""
+        """Process the pages' messages; if there are none, wait for one."""
         for message in self.server.inbox.take(seconds):
             number, kind = message["page"], message["type"]
             if kind == "open":
@@ -124,7 +124,7 @@ class Viewer(Closing):
                 self.pages[number].take(message)
 
     def work(self, seconds: float = 0.0) -> float:
-        """Take what pages have said and work for them for some seconds, one slice at least; the seconds it took."""
+        """Process messages and draw for some seconds, at least one slice; returns the seconds that it took."""
         begun = time.perf_counter()
         while True:
             self.take()
@@ -138,7 +138,7 @@ class Viewer(Closing):
         return time.perf_counter() - begun
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
-        """Serve until `stop()` says so; RaymarchError where the server's process is gone."""
+        """Serve until `stop()` returns True; RaymarchError if the server's process has ended."""
         while not stop():
             if not self.server.running:
                 raise RaymarchError("the viewer's server process has ended; start the viewer again")

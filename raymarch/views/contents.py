@@ -95,9 +95,12 @@ def require_pixels(views: Views) -> None:
         raise RaymarchError(f"view {named([views.names[i] for i in masked])} is masked all over; take it out")
 
 
-def require_contents(views: Views) -> None:
-    """Contents check: RaymarchError where no image shows anything, so that there is nothing to fit."""
-    found = contents(views)
+def require_contents(views: Views, found: Contents | None = None) -> None:
+    """Contents check: RaymarchError where no image shows anything, so that there is nothing to fit.
+
+    `found` are the views' `contents`, where they are known.
+    """
+    found = contents(views) if found is None else found
     if len({*found.clear, *found.plain, *found.masked}) < len(views):
         return
     kinds = ["masked all over"] * bool(found.masked) + ["transparent all over"] * bool(found.clear)
@@ -164,9 +167,6 @@ def _those(images: Images, holds: Callable[[np.ndarray], bool | np.bool_]) -> li
 
 def _like(first: np.ndarray, image: np.ndarray) -> np.ndarray:
     return first if image.shape == first.shape else first[::SPARSE, ::SPARSE]
-
-
-# Boxes of an unbounded scene: the innermost from its cameras, or its points where they look one way, and how many.
 
 
 def is_bounded(views: Views) -> bool:

@@ -1,4 +1,4 @@
-"""Display values, 0..1 as picture files have them: as bytes, as linear light, and their error in decibels."""
+"""Display values, 0..1 as picture files have them: as bytes, as linear light, their error in decibels, rays a pixel."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import math
 import numpy as np
 
 from raymarch.arguments.checks import whole
+
+GREY = 0.5
+MOST_SUPERSAMPLE = 8  # rays along each edge of a pixel
+SUPERSAMPLE = whole(1, MOST_SUPERSAMPLE)
 
 
 def eight_bit(image: np.ndarray) -> np.ndarray:
@@ -39,17 +43,6 @@ def decibels(error: float) -> float:
     return math.inf if error == 0 else -10 * math.log10(error)
 
 
-# Pictures with what a mask takes out in grey.
-
-GREY = 0.5
-
-
 def without(picture: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
     """Picture (height, width, 3), grey where a mask (height, width) is False."""
     return picture if mask is None else np.where(mask[..., None], picture, GREY)
-
-
-# Supersampling of pixels: what settings allow.
-
-MOST_SUPERSAMPLE = 8  # rays along each edge of a pixel
-SUPERSAMPLE = whole(1, MOST_SUPERSAMPLE)

@@ -1,4 +1,7 @@
-"""Digest of views: checksums of images and masks and the cameras, by which what differs between two sets is named."""
+"""Identity of views: whether two sets are the same, and which views a volume was fitted to.
+
+A `ViewsDigest` has checksums of all pixels and the cameras, by which a checkpoint names what differs. A volume's
+provenance has names and short checksums alone, by which views are known again."""
 
 from __future__ import annotations
 
@@ -20,6 +23,10 @@ from raymarch.views.views import Views
 LENGTH = 16  # hexadecimal digits of a checksum
 CLOSE = 1e-10  # up to which a camera's numbers are the same
 POSE = 16  # of them, first
+MOST = 2000  # views that are kept; of larger sets none
+LETTERS = 200_000  # of all their names
+EVERY = 16  # rows of an image that one counts of
+DIGITS = 6  # of the numbers of a pose that count
 
 
 @dataclass(frozen=True)
@@ -89,18 +96,6 @@ class ViewsDigest:
         return ""
 
 
-def _of_array(array: np.ndarray) -> str:
-    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}\n".encode())
-    digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()[:LENGTH]
-
-
-def _numbers(camera: Camera) -> tuple[float, ...]:
-    size = camera.width, camera.height
-    numbers = *camera.world_from_camera.ravel(), *camera.focal, *camera.principal, *size, *camera.lens.coefficients
-    return tuple(map(float, numbers))
-
-
 def camera_of_numbers(model: str, numbers: Sequence[float]) -> Camera:
     """Camera of a digest's numbers and the model of its lens, to the last bit; RaymarchError for what no camera has.
 
@@ -111,22 +106,6 @@ def camera_of_numbers(model: str, numbers: Sequence[float]) -> Camera:
     """
     pose, (fx, fy, u, v, width, height, *lens) = np.reshape(numbers[:POSE], (4, 4)), numbers[POSE:]
     return Camera(pose, (fx, fy), (u, v), int(width), int(height), Lens(model, tuple(lens))).exactly(pose)
-
-
-def _are_close(was: Sequence[float], now: Sequence[float]) -> bool:
-    return len(was) == len(now) and np.allclose(was, now, rtol=CLOSE, atol=CLOSE)
-
-
-def _plain(colour: Sequence[float]) -> str:
-    return ",".join(f"{float(one):.6g}" for one in colour)
-
-
-# Known views: which views a volume was fitted to, as its provenance keeps them by name and checksums.
-
-MOST = 2000  # views that are kept; of larger sets none
-LETTERS = 200_000  # of all their names
-EVERY = 16  # rows of an image that one counts of
-DIGITS = 6  # of the numbers of a pose that count
 
 
 def record_of(views: Views) -> dict[str, Any]:
@@ -154,14 +133,12 @@ def known_of(views: Views, record: object) -> dict[int, str]:
 
     Args:
         views: as of `load_views`.
-        record: "views" of a volume's provenance, whatever it is; poses do not count where it has none, as older ones.
+        record: "views" of a volume's provenance, whatever it is.
     """
     told: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
     by_image, by_pose = _sums(told, "checksums"), _sums(told, "poses")
     if told.get("downscale") == views.downscale or not is_same_source(told.get("source"), views.source):
         sum_of, sums = _of_image, by_image
-    elif "poses" not in told:
-        return {i: name for i, name in enumerate(views.names) if name in by_image}
     else:  # not names alone, for splits of one file may have the same ones
         sum_of, sums = _of_pose, by_pose
     tails: dict[str, list[str]] = {}
@@ -176,6 +153,39 @@ def known_of(views: Views, record: object) -> dict[int, str]:
         if len(same) == 1:
             found[i] = same[0]
     return found
+
+
+def is_same_source(source: object, other: str) -> bool:
+    """Whether a record's source is the set that views were read from.
+
+    Example:
+        >>> is_same_source("scenes/tower", "scenes/../scenes/tower"), is_same_source(None, "scenes/tower")
+        (True, False)
+    """
+    try:
+        return isinstance(source, str) and bool(source) and Path(source).resolve() == Path(other).resolve()
+    except (OSError, ValueError):  # what can be no path
+        return False
+
+
+def _of_array(array: np.ndarray) -> str:
+    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}\n".encode())
+    digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:LENGTH]
+
+
+def _numbers(camera: Camera) -> tuple[float, ...]:
+    size = camera.width, camera.height
+    numbers = *camera.world_from_camera.ravel(), *camera.focal, *camera.principal, *size, *camera.lens.coefficients
+    return tuple(map(float, numbers))
+
+
+def _are_close(was: Sequence[float], now: Sequence[float]) -> bool:
+    return len(was) == len(now) and np.allclose(was, now, rtol=CLOSE, atol=CLOSE)
+
+
+def _plain(colour: Sequence[float]) -> str:
+    return ",".join(f"{float(one):.6g}" for one in colour)
 
 
 def _tails(name: str) -> Iterator[str]:
@@ -203,16 +213,3 @@ def _of_image(views: Views, i: int) -> str:
 def _of_pose(views: Views, i: int) -> str:
     pose = np.round(views.cameras[i].world_from_camera, DIGITS) + 0.0  # no -0
     return f"{crc32(pose.tobytes()):08x}"
-
-
-def is_same_source(source: object, other: str) -> bool:
-    """Whether a record's source is the set that views were read from.
-
-    Example:
-        >>> is_same_source("scenes/tower", "scenes/../scenes/tower"), is_same_source(None, "scenes/tower")
-        (True, False)
-    """
-    try:
-        return isinstance(source, str) and bool(source) and Path(source).resolve() == Path(other).resolve()
-    except (OSError, ValueError):  # what can be no path
-        return False

@@ -1,4 +1,4 @@
-"""Area filter: images made smaller by any factor, each new pixel the mean of what lies under it."""
+"""Images and views made smaller, by an area filter: each new pixel is the mean of what lies under it."""
 
 from __future__ import annotations
 
@@ -14,68 +14,6 @@ from raymarch.views.views import Views
 LEAST = 1e-6  # share of a pixel that is none, but rounding
 SHRINKING = 24  # bytes a pixel of an image that is being made smaller, beside the image itself
 HALVING = {3: 12, 4: SHRINKING}  # the same by channels, of one whose sides become half as long or less
-
-
-def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Image (height, width, channel) uint8 of an area filter, from one as large or larger; a fourth channel is alpha.
-
-    Pixels that the new ones cut through count by the share that lies within. Colours are weighted by alpha, so that
-    what nobody sees does not bleed into the object's edge. Display values are averaged as they are, not linear light:
-    a volume is fitted and rendered in display values, and one that shows a large image right then shows the small one
-    right too, as its own pixels are averaged the same way.
-
-    Example:
-        >>> shrink(np.array([[[0], [100], [200]]], np.uint8), 2, 1)[..., 0].tolist()
-        [[33, 167]]
-    """
-    rows, columns = image.shape[:2]
-    if (rows, columns) == (height, width):
-        return image
-    planes = np.moveaxis(image, 2, 0)
-    smaller = np.empty((height, width, len(planes)), np.float32)
-    if alpha := [plane.astype(np.float32) for plane in planes[3:]]:
-        smaller[..., 3] = _area(alpha[0], width, height)
-        seen, back = alpha[0] / 255, 255 / np.maximum(smaller[..., 3], 1e-6)
-    for k, values in enumerate(planes[:3]):  # one by one: all of them as floats are several times the image
-        plane = values.astype(np.float32)  # a row of one channel is read fastest
-        smaller[..., k] = _area(plane * seen, width, height) * back if alpha else _area(plane, width, height)
-    return np.rint(np.minimum(smaller, 255)).astype(np.uint8)
-
-
-def _area(plane: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Mean of the pixels (row, column) of one channel under each new one."""
-    rows, columns = plane.shape
-    small = np.zeros((height, columns), np.float32)
-    for index, weight in _taps(rows, height):
-        small += weight[:, None] * plane[index]
-    smaller = np.zeros((height, width), np.float32)
-    for index, weight in _taps(columns, width):
-        smaller += weight * small[:, index]
-    return smaller
-
-
-def shrink_mask(mask: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Mask (height, width) of a smaller image: a pixel counts if all that it is made of does."""
-    return _area(np.where(mask, np.float32(0), np.float32(1)), width, height) < LEAST
-
-
-def _taps(count: int, wanted: int) -> Iterator[tuple[slice | np.ndarray, np.ndarray]]:
-    """The pixels under each new pixel of a row, one a time, with the share of it that they cover."""
-    size = count / wanted
-    if count % wanted == 0:  # a slice is read several times as fast as the same numbers by index
-        step = count // wanted
-        yield from ((slice(k, None, step), np.full(wanted, 1 / step, np.float32)) for k in range(step))
-        return
-    begin, end = np.arange(wanted) * size, (np.arange(wanted) + 1) * size
-    first = np.floor(begin).astype(int)
-    for k in range(int(np.ceil(size)) + 1):
-        index = first + k
-        share = np.minimum(index + 1, end) - np.maximum(index, begin)
-        yield np.minimum(index, count - 1), (np.maximum(share, 0) / size).astype(np.float32)
-
-
-# Views made smaller: images by their area, masks and cameras along with them.
-
 FEWEST = 16  # pixels along an image's shorter side below which it is not made smaller
 
 
@@ -111,3 +49,61 @@ def most_halvings(views: Views) -> int:
         1
     """
     return 0 if views.masks is not None else max(int(np.log2(min(map(min, views.sizes)) / FEWEST)), 0)
+
+
+def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Image (height, width, channel) uint8 of an area filter, from one as large or larger; a fourth channel is alpha.
+
+    Pixels that the new ones cut through count by the share that lies within. Colours are weighted by alpha, so that
+    what nobody sees does not bleed into the object's edge. Display values are averaged as they are, not linear light:
+    a volume is fitted and rendered in display values, and one that shows a large image right then shows the small one
+    right too, as its own pixels are averaged the same way.
+
+    Example:
+        >>> shrink(np.array([[[0], [100], [200]]], np.uint8), 2, 1)[..., 0].tolist()
+        [[33, 167]]
+    """
+    rows, columns = image.shape[:2]
+    if (rows, columns) == (height, width):
+        return image
+    planes = np.moveaxis(image, 2, 0)
+    smaller = np.empty((height, width, len(planes)), np.float32)
+    if alpha := [plane.astype(np.float32) for plane in planes[3:]]:
+        smaller[..., 3] = _area(alpha[0], width, height)
+        seen, back = alpha[0] / 255, 255 / np.maximum(smaller[..., 3], 1e-6)
+    for k, values in enumerate(planes[:3]):  # one by one: all of them as floats are several times the image
+        plane = values.astype(np.float32)  # a row of one channel is read fastest
+        smaller[..., k] = _area(plane * seen, width, height) * back if alpha else _area(plane, width, height)
+    return np.rint(np.minimum(smaller, 255)).astype(np.uint8)
+
+
+def shrink_mask(mask: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Mask (height, width) of a smaller image: a pixel counts if all that it is made of does."""
+    return _area(np.where(mask, np.float32(0), np.float32(1)), width, height) < LEAST
+
+
+def _area(plane: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Mean of the pixels (row, column) of one channel under each new one."""
+    rows, columns = plane.shape
+    small = np.zeros((height, columns), np.float32)
+    for index, weight in _taps(rows, height):
+        small += weight[:, None] * plane[index]
+    smaller = np.zeros((height, width), np.float32)
+    for index, weight in _taps(columns, width):
+        smaller += weight * small[:, index]
+    return smaller
+
+
+def _taps(count: int, wanted: int) -> Iterator[tuple[slice | np.ndarray, np.ndarray]]:
+    """The pixels under each new pixel of a row, one a time, with the share of it that they cover."""
+    size = count / wanted
+    if count % wanted == 0:  # a slice is read several times as fast as the same numbers by index
+        step = count // wanted
+        yield from ((slice(k, None, step), np.full(wanted, 1 / step, np.float32)) for k in range(step))
+        return
+    begin, end = np.arange(wanted) * size, (np.arange(wanted) + 1) * size
+    first = np.floor(begin).astype(int)
+    for k in range(int(np.ceil(size)) + 1):
+        index = first + k
+        share = np.minimum(index + 1, end) - np.maximum(index, begin)
+        yield np.minimum(index, count - 1), (np.maximum(share, 0) / size).astype(np.float32)

@@ -31,7 +31,8 @@ from raymarch.arguments.declared import named
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import Camera
-from raymarch.views.card import ViewsCard
+from raymarch.html.card import card, html_of, numbers
+from raymarch.html.picture import figure, thumbnail
 from raymarch.views.image_arrays import IMAGES, MASKS, Images, Masks, is_opaque, that_matter
 
 DOWNSCALE = number(1, 1 << 20, cure="images are made smaller, by 2 for half as many pixels a side")
@@ -75,11 +76,12 @@ NAMES = Check("a list of texts", _names)
 PLACE_OF_MAPS = vector(3)
 MASKS_AS = ("ignored", "alpha")  # pixels that masks take out: unknown, or empty
 SPARSE_POINTS = optional(array("point", 3, low=-WORLD, high=WORLD, cure="scale the world"))
+PLANES = optional(array("view", 2, low=0, high=WORLD, above=True, cure="scale the world"))
 
 
 @named
 @dataclass(frozen=True, eq=False)
-class Views(ViewsCard):
+class Views:
     """Posed images: images and the camera of each; their sizes may differ.
 
     Attributes:
@@ -97,6 +99,8 @@ class Views(ViewsCard):
         origin: where (0, 0, 0) of the cameras' world lies in the coordinates of the set that they were read from, where
             those are far from their origin, as map coordinates are; else None.
         masks_as: as `masks` of `load_views`, for provenance.
+        bounds: (view, 2) depths of the near and the far plane between which each view shows the scene [world unit], or
+            None. They tell where a scene may lie, not what images show.
 
     Raises RaymarchError where counts or sizes disagree.
 
@@ -118,6 +122,7 @@ class Views(ViewsCard):
     holdout: int | None = None
     origin: tuple[float, float, float] | None = None
     masks_as: str = MASKS_AS[0]
+    bounds: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         cameras, images = ONE_EACH("cameras", self.cameras), IMAGES("images", self.images)
@@ -141,6 +146,7 @@ class Views(ViewsCard):
             "holdout": optional(HOLDOUT)("holdout", self.holdout),
             "origin": optional(PLACE_OF_MAPS)("origin", self.origin),
             "masks_as": one_of(*MASKS_AS)("masks_as", self.masks_as),
+            "bounds": _bounds(self.bounds, names),
         }  # fmt: skip
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -152,6 +158,9 @@ class Views(ViewsCard):
         kind = "RGBA" if self.has_alpha else "RGB"
         masked = "" if self.masks is None else f" with {sum(mask is not None for mask in self.masks)} masks"
         return f"Views({len(self)} {kind} images of {self.size_in_words()}{masked}, source={self.source!r})"
+
+    def _repr_html_(self) -> str | None:
+        return html_of(views_card, self)
 
     def __getitem__(self, which: int | slice | Numbers) -> Views:
         """The views of a slice, a list of indices or one index, in that order."""
@@ -169,6 +178,7 @@ class Views(ViewsCard):
             images=self.images[index] if isinstance(self.images, np.ndarray) else [self.images[i] for i in index],
             names=[self.names[i] for i in index],
             masks=None if self.masks is None else [self.masks[i] for i in index],
+            bounds=None if self.bounds is None else self.bounds[index],
         )
 
     def __iter__(self) -> Iterator[Views]:
@@ -251,6 +261,19 @@ def _require_one_size(camera: Camera, name: str, image: np.ndarray, mask: np.nda
         )
 
 
+def _bounds(value: object, names: Sequence[str]) -> np.ndarray | None:
+    """Near and far planes as they are kept; RaymarchError unless each view has its own, the near one nearer."""
+    bounds: np.ndarray | None = PLANES("bounds", value)
+    if bounds is None:
+        return None
+    if len(bounds) != len(names):
+        raise RaymarchError(f"{len(bounds)} bounds of {len(names)} views; want near and far for each")
+    for name, (near, far) in zip(names, bounds, strict=True):
+        if not near < far:
+            raise RaymarchError(f"view {name}: bounds are {near:g}, {far:g}, want near under far; give them in order")
+    return bounds
+
+
 def _views_cure(value: object) -> str:
     if isinstance(value, (str, PathLike)):
         return (
@@ -270,3 +293,42 @@ def _several(value: Iterable[Camera]) -> tuple[Camera, ...]:
 
 
 CAMERAS = Check("Views, a Camera or a list with at least one", _several)
+
+
+MAX_THUMBNAILS, THUMBNAIL_SIDE = 8, 96  # of a card's contact sheet, and pixels of each
+MASKED_GREY = np.array([128, 128, 128], np.uint8)
+
+
+def views_card(views: Views) -> str:
+    """HTML of views for a notebook: a contact sheet, sizes, masks, where they come from and what they are of."""
+    count, places = len(views), np.stack([camera.position for camera in views.cameras])
+    masked = 0 if views.masks is None else sum(mask is not None for mask in views.masks)
+    rows = [
+        ("images", f"{count} {'RGBA' if views.has_alpha else 'RGB'} of {views.size_in_words()} pixels"),
+        ("source", views.source),
+        ("masks", masked or None),
+        ("background", numbers(views.background, 3) if views.has_alpha else None),
+        ("cameras from", f"{numbers(places.min(0))} to {numbers(places.max(0))} world units"),
+        ("lenses", ", ".join(sorted({camera.lens.model for camera in views.cameras}))),
+        ("box", None if views.box is None else f"{numbers(views.box[0])} to {numbers(views.box[1])}"),
+        ("sparse points", None if views.points is None else f"{len(views.points):,}"),
+        ("near to far", None if views.bounds is None else numbers([views.bounds.min(), views.bounds.max()])),
+        ("downscale", None if views.downscale == 1 else f"{views.downscale:g}"),
+        ("holdout", views.holdout),
+        ("origin", None if views.origin is None else f"{numbers(views.origin, 12)} of the set"),
+    ]
+    chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_THUMBNAILS)).astype(int))
+    return card("Views", rows, [_thumbnail(views, int(i)) for i in chosen])
+
+
+def _thumbnail(views: Views, view: int) -> str:
+    """Picture of one view on the background, grey where a mask takes it out."""
+    small = thumbnail(views.images[view], THUMBNAIL_SIDE)
+    colours = small[..., :3].astype(float)
+    if small.shape[2] == 4:
+        alpha = small[..., 3:] / 255.0
+        colours = colours * alpha + 255 * np.asarray(views.background) * (1 - alpha)
+    mask = None if views.masks is None else views.masks[view]
+    if mask is not None:
+        colours = np.where(thumbnail(mask, THUMBNAIL_SIDE)[..., None], colours, MASKED_GREY)
+    return figure(np.rint(colours).astype(np.uint8), views.names[view])

@@ -9,7 +9,7 @@ import numpy as np
 from raymarch.arguments.checks import Check, ReadOnly, Wrong, array, instance_of, numeric, require_within
 from raymarch.arguments.declared import held, hold, named
 from raymarch.errors import RaymarchError
-from raymarch.html.card import Shown, card, numbers
+from raymarch.html.card import card, html_of, numbers
 
 
 def _rows(value: object) -> np.ndarray:
@@ -35,7 +35,7 @@ FACES = Check("(face, 3) whole numbers, the vertices of each triangle", _indices
 
 @named
 @dataclass(frozen=True, eq=False)
-class Mesh(Shown, ReadOnly):
+class Mesh(ReadOnly):
     """Triangle mesh in the world, or a cloud of points where it has no faces.
 
     Attributes:
@@ -77,15 +77,8 @@ class Mesh(Shown, ReadOnly):
         closed = "closed" if self.closed else "open"
         return f"Mesh({len(self.vertices):,} vertices, {len(self.faces):,} faces, {closed})"
 
-    def _card(self) -> str:
-        box = [numbers(corner) for corner in self.box] if len(self.vertices) else []
-        rows = [
-            ("vertices", f"{len(self.vertices):,}"),
-            ("faces", f"{len(self.faces):,}" if len(self.faces) else None),
-            ("surface", ("closed" if self.closed else "open") if len(self.faces) else None),
-            ("box", " to ".join(box)),
-        ]
-        return card("Mesh" if len(self.faces) else "Points", rows)
+    def _repr_html_(self) -> str | None:
+        return html_of(mesh_card, self)
 
     @property
     def box(self) -> np.ndarray:
@@ -111,6 +104,18 @@ class Mesh(Shown, ReadOnly):
         ends = self.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
         forth, back = (np.sort(a * len(self.vertices) + b) for a, b in (ends.T, ends.T[::-1]))
         return bool((forth == back).all() and (np.diff(forth) > 0).all())
+
+
+def mesh_card(mesh: Mesh) -> str:
+    """HTML of a mesh for a notebook: its counts, whether it is closed, its box."""
+    box = [numbers(corner) for corner in mesh.box] if len(mesh.vertices) else []
+    rows = [
+        ("vertices", f"{len(mesh.vertices):,}"),
+        ("faces", f"{len(mesh.faces):,}" if len(mesh.faces) else None),
+        ("surface", ("closed" if mesh.closed else "open") if len(mesh.faces) else None),
+        ("box", " to ".join(box)),
+    ]
+    return card("Mesh" if len(mesh.faces) else "Points", rows)
 
 
 def face_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

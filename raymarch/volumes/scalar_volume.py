@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,12 +13,15 @@ from raymarch.arguments import checks
 from raymarch.arguments.checks import LARGEST, Check, ReadOnly, Wrong, instance_of, number
 from raymarch.arguments.declared import held, hold, named
 from raymarch.errors import RaymarchError, figures
-from raymarch.geometry.boxes import require_affine
+from raymarch.geometry.boxes import corners_of, require_affine, voxel_of
+from raymarch.html.card import card, count_of_bytes, html_of, numbers
+from raymarch.html.picture import figure, thumbnail
 from raymarch.volumes.activation import Activation
-from raymarch.volumes.cards import ScalarCard
-from raymarch.volumes.placement import WORLD_AXES
 from raymarch.volumes.samples import MAPPING, one_channel_cure
+from raymarch.volumes.selection import Selection
+from raymarch.volumes.thumbnails import RANGE, SIDE, of_values, windowed
 from raymarch.volumes.volume import VOLUME, Volume
+from raymarch.volumes.world_axes import WORLD_AXES, right_and_up, shown_right, shown_up, sides_of, world_from_world
 
 LONGEST_TEXT = 200  # characters of a name or a unit
 SIZES = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}  # bytes of a type of number, by its kind
@@ -60,7 +63,7 @@ WORD = Check(f"a text of one line, up to {LONGEST_TEXT} characters", _short)
 
 @named
 @dataclass(frozen=True, eq=False)
-class ScalarVolume(ScalarCard, ReadOnly):
+class ScalarVolume(ReadOnly):
     """Scalar volume: one value a voxel, of the type it has on disk; what scanners, microscopes and simulations give.
 
     The value of a sample is `slope * stored + intercept`, trilinear between samples. A sibling of `Volume`: whatever
@@ -99,6 +102,12 @@ class ScalarVolume(ScalarCard, ReadOnly):
     background: tuple[float, float, float] = held(checks.colour, (1.0, 1.0, 1.0))
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
 
+    # What a `Volume` may have besides and this has not.
+    boxes: ClassVar[int] = 1
+    degree: ClassVar[int] = 0
+    bricks: ClassVar[None] = None
+    ndc_from_world: ClassVar[None] = None
+
     def __post_init__(self) -> None:
         hold(self)
         if self.slope == 0:
@@ -115,6 +124,66 @@ class ScalarVolume(ScalarCard, ReadOnly):
         length = f" {self.length_unit}" if self.length_unit else ""
         name = f"{self.name!r}, " if self.name else ""
         return f"ScalarVolume({name}{size} {self.values.dtype}, {low} to {high}{unit}, spacing {steps}{length}{sides})"
+
+    def _repr_html_(self) -> str | None:
+        return html_of(scalar_card, self)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Count of samples (x, y, z)."""
+        return self.values.shape  # type: ignore[return-value]
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the values in memory [byte]."""
+        return self.values.nbytes
+
+    @property
+    def spacing(self) -> np.ndarray:
+        """Distance from sample to sample along each axis of the array (3,) [world unit]."""
+        return np.linalg.norm(self.world_from_index[:3, :3], axis=0)
+
+    @property
+    def origin(self) -> np.ndarray:
+        """Place of the sample (0, 0, 0) in the world (3,)."""
+        return self.world_from_index[:3, 3].copy()
+
+    @property
+    def directions(self) -> np.ndarray:
+        """Unit vectors of the array's axes in the world (3, 3), one a column."""
+        return self.world_from_index[:3, :3] / self.spacing
+
+    @property
+    def corners(self) -> np.ndarray:
+        """Corners (8, 3) in the world, at the outermost samples."""
+        return corners_of(self.world_from_index, self.shape)
+
+    @property
+    def box(self) -> np.ndarray:
+        """Axis-aligned bounding box in the world: lower and upper corner (2, 3)."""
+        return np.stack([self.corners.min(0), self.corners.max(0)])
+
+    @property
+    def voxel(self) -> float:
+        """Voxel size: the shortest edge [world unit]."""
+        return voxel_of(self.world_from_index)
+
+    @property
+    def sides(self) -> str:
+        """Sides of the body that the array's axes point to, such as "LPS"; "" where the world is unknown."""
+        return sides_of(self.world_from_index, self.world)
+
+    def in_world(self, world: str) -> ScalarVolume:
+        """The same in another world, "RAS" or "LPS": each sample stays at its place in the body."""
+        world = WORLD_AXES("world", world)
+        moved: dict[str, Any] = {"world_from_index": world_from_world(self.world, world) @ self.world_from_index}
+        return replace(self, **moved, world=world)
+
+    def part(self, selection: Selection) -> ScalarVolume:
+        """Crop and stride of it; the samples that are kept stay where they are in the world."""
+        chosen = self.values[selection.slices(self.shape)]
+        affine = self.world_from_index @ selection.index_from_part(self.shape)
+        return replace(self, values=chosen, world_from_index=affine)
 
     @cached_property
     def range(self) -> tuple[float, float]:
@@ -169,3 +238,50 @@ def _either(value: object) -> Any:
 
 
 ANY_VOLUME = Check(VOLUME.wanted, _either, VOLUME.cure, Volume)
+
+
+SLICED_AXES = (2, 1, 0)  # the axis across each slice of a card
+
+
+def scalar_card(volume: ScalarVolume) -> str:
+    """HTML of a scalar volume for a notebook: its middle slices, its maxima, where it lies and its units."""
+    low, high = volume.range
+    length = volume.length_unit or "world unit"
+    lower, upper = volume.box
+    scaled = (volume.slope, volume.intercept) != (1.0, 0.0)
+    rows = [
+        ("name", volume.name),
+        ("samples (x, y, z)", " x ".join(map(str, volume.shape))),
+        ("stored as", f"{volume.values.dtype}, value = {volume.slope:g} * stored + {volume.intercept:g}" * scaled),
+        ("stored as", f"{volume.values.dtype}" * (not scaled)),
+        ("values", f"{' to '.join(figures(low, high, least=5))} {volume.unit}".strip()),
+        ("spacing", f"{numbers(volume.spacing)} {length}"),
+        ("box", f"{numbers(lower, step=volume.voxel)} to {numbers(upper, step=volume.voxel)} {length}"),
+        ("sides", f"{volume.sides} in {volume.world}" if volume.world else ""),
+        ("memory", count_of_bytes(volume.nbytes)),
+    ]
+    sign = -1.0 if volume.slope < 0 else 1.0
+    most = figure(of_values(volume.values, volume.world_from_index, sign), "maxima along rays")
+    return card("ScalarVolume", rows, [*middle_slices(volume), most])
+
+
+def middle_slices(volume: ScalarVolume) -> Iterator[str]:
+    """Pictures of the three slices through the middle, with their sides where the world is a body's."""
+    middle = [n // 2 for n in volume.shape]
+    cuts = [thumbnail(np.take(volume.values, middle[axis], axis), SIDE) for axis in SLICED_AXES]
+    shown = volume.slope * np.concatenate([cut.ravel() for cut in cuts]).astype(float)
+    window = tuple(np.percentile(shown, RANGE))
+    for cut, axis in zip(cuts, SLICED_AXES, strict=True):
+        right, up = right_and_up(axis, volume.sides)
+        upright = cut.T if right < up else cut
+        picture = windowed(volume.slope * upright.astype(float), window)  # type: ignore[arg-type]
+        sides, caption = volume.sides, f"{'ijk'[axis]} = {middle[axis]}: {'ijk'[right]} right, {'ijk'[up]} up"
+        across = upside = False
+        if sides:
+            (across, _, at_right), (upside, _, above) = shown_right(sides[right]), shown_up(sides[up])
+            caption = f"{'ijk'[axis]} = {middle[axis]}: {at_right} right, {above} up"
+        picture = picture if upside else picture[::-1]
+        picture = picture[:, ::-1] if across else picture
+        wide, tall = volume.spacing[right] * volume.shape[right], volume.spacing[up] * volume.shape[up]
+        height = round(SIDE * min(tall / wide, 1.0))
+        yield figure(picture, caption, max(height, 8), max(round(height * wide / tall), 8))

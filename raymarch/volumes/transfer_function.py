@@ -1,4 +1,4 @@
-"""Transfer function: colour and opacity by a volume's value, piecewise linear between knots."""
+"""Transfer function: colour and opacity by a volume's value, piecewise linear between knots; colour maps make some."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from raymarch.arguments.checks import (
 from raymarch.arguments.declared import checked, held, hold, named
 from raymarch.arguments.guess import did_you_mean
 from raymarch.errors import RaymarchError, one_line
-from raymarch.volumes.cards import TableCard
+from raymarch.html.card import card, html_of
+from raymarch.html.picture import as_bytes, data_uri, png, sketch
 from raymarch.volumes.samples import RAW
-
-# Colour maps of Matplotlib, by their names.
 
 FEW = "viridis, inferno, bone, gray, coolwarm"
 
@@ -53,19 +52,6 @@ def _colormap(value: object) -> str:
 
 
 COLORMAP = Check(f"a colour map that matplotlib has, as {FEW}", _colormap)
-
-
-def colours_along(name: str, share: np.ndarray) -> np.ndarray:
-    """Colours (n, 3) of a map at shares (n,) of its way, 0..1.
-
-    Example:
-        >>> colours_along("gray", np.array([0.0, 1.0])).tolist()
-        [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
-    """
-    colours: np.ndarray = import_matplotlib().colormaps[name](share)[:, :3]
-    return colours
-
-
 MOST_KNOTS = 1024
 MOST_OPAQUE = 1.0 - 2.0**-20  # opacity 1 would be an infinite extinction: a millionth of the light passes instead
 LENGTH = number(1e-9, 1e9, unit="world unit")
@@ -104,7 +90,7 @@ COLOURS, OPACITIES = mended(array("knot", 3, low=0, high=1), _knots_cure), array
 
 @named
 @dataclass(frozen=True, eq=False)
-class TransferFunction(TableCard, ReadOnly):
+class TransferFunction(ReadOnly):
     """Transfer function of direct volume rendering: a table of colour and opacity over the values of a volume.
 
     Colour and opacity are linear between the knots and constant beyond the first and the last. Opacity is that of a way
@@ -183,6 +169,9 @@ class TransferFunction(TableCard, ReadOnly):
         """Plain lists and numbers of the table, for JSON."""
         return {name: np.asarray(value).tolist() for name, value in vars(self).items()}
 
+    def _repr_html_(self) -> str | None:
+        return html_of(table_card, self)
+
     @property
     def rgba(self) -> np.ndarray:
         """Colour and opacity of the knots (knot, 4), red, green, blue, opacity."""
@@ -220,3 +209,42 @@ def _table_cure(value: object) -> str:
 TRANSFER = mended(
     instance_of(TransferFunction, "an rm.TransferFunction", "as of_colormap('viridis', low, high) gives"), _table_cure
 )
+
+
+def colours_along(name: str, share: np.ndarray) -> np.ndarray:
+    """Colours (n, 3) of a map at shares (n,) of its way, 0..1.
+
+    Example:
+        >>> colours_along("gray", np.array([0.0, 1.0])).tolist()
+        [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    """
+    colours: np.ndarray = import_matplotlib().colormaps[name](share)[:, :3]
+    return colours
+
+
+PICTURE_SIZE = 240, 80  # CSS pixels of a card's picture
+PICTURE_COLUMNS = 256
+
+
+def table_card(table: TransferFunction) -> str:
+    """HTML of a transfer function for a notebook."""
+    low, high = float(table.values[0]), float(table.values[-1])
+    rows = [
+        ("knots", len(table.values)),
+        ("values", f"{low:.5g} to {high:.5g}"),
+        ("opacities", f"{table.opacities.min():.3g} to {table.opacities.max():.3g}"),
+        ("unit length", f"{table.unit_length:.4g} world units"),
+    ]
+    return card("TransferFunction", rows, [table_picture(table)])
+
+
+def table_picture(table: TransferFunction) -> str:
+    """Colours from the first knot to the last, and the opacity over them, as HTML."""
+    width, height = PICTURE_SIZE
+    at = np.linspace(table.values[0], table.values[-1], PICTURE_COLUMNS)
+    colours = np.stack([np.interp(at, table.values, column) for column in table.colours.T], -1)
+    strip = data_uri(png(as_bytes(colours[None])))
+    band = f'<image href="{strip}" x="0" y="{height - 16}" width="{width}" height="16" preserveAspectRatio="none"/>'
+    u = width * (table.values - table.values[0]) / (table.values[-1] - table.values[0])
+    line = np.stack([u, (height - 18) * (1 - table.opacities) + 1], axis=1)
+    return sketch([line], "opacity 0 to 1 over the colours", PICTURE_SIZE, under=band)

@@ -1,4 +1,6 @@
-"""Kind of a scalar volume's values, told from their histogram: what is ground, what is signal, and between which."""
+"""Values of a scalar volume: their histogram at a glance, and the kind that it tells.
+
+A kind says what is ground, what is signal, and between which values a default table goes."""
 
 from __future__ import annotations
 
@@ -10,118 +12,6 @@ import numpy as np
 
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.volume import Volume
-
-# Values of a scalar volume at a glance: range, mean, histogram.
-
-COARSE_BINS = 16
-FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision
-LEAST = 1e-290  # range that bins share: below it their number over it is infinite, and processors take it for 0
-EXACT = 2**53  # whole numbers beyond it are not all doubles
-
-
-@dataclass(frozen=True, eq=False)
-class ValueContents:
-    """Values at a glance.
-
-    Attributes:
-        low, high, mean: of the values, slope and intercept applied.
-        edges: of the histogram's bins, one more than bins.
-        counts: values of each bin.
-    """
-
-    low: float
-    high: float
-    mean: float
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
-
-
-def contents_of(volume: ScalarVolume) -> ValueContents:
-    """Range, mean and histogram of a scalar volume, in bins of one width.
-
-    Example:
-        >>> contents_of(ScalarVolume(np.arange(32).reshape(2, 4, 4))).counts
-        (2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
-    """
-    low, high = volume.range
-    stored, plain = volume.values, (volume.slope, volume.intercept) == (1.0, 0.0)
-    counts, edges = histogram_of(stored, COARSE_BINS, float(stored.min()), float(stored.max()))
-    edges = volume.slope * edges + volume.intercept
-    if volume.slope < 0:
-        counts, edges = counts[::-1], edges[::-1]
-    mean = volume.slope * mean_of(stored) + volume.intercept
-    if plain and stored.dtype.kind in "iu" and max(abs(low), abs(high)) > EXACT:
-        low, high = int(stored.min()), int(stored.max())
-    return ValueContents(low, high, mean, tuple(edges.tolist()), tuple(counts.tolist()))
-
-
-def mean_of(stored: np.ndarray) -> float:
-    """Mean of values of any type in double precision, within their ends.
-
-    Example:
-        >>> mean_of(np.full((4, 4), 65504, np.float16))
-        65504.0
-    """
-    least, most = float(stored.min()), float(stored.max())
-    return float(min(max(stored.mean(dtype=np.float64), least), most))
-
-
-def bin_range(low: float, high: float, bins: int) -> tuple[float, float]:
-    """Ends of bins for values from `low` to `high`: these, or ends about them that are far enough apart for so many
-    bins in double precision, where all values are alike or nearly so.
-
-    Example:
-        >>> bin_range(0.0, 8.0, 4), bin_range(3.0, 3.0, 4)
-        ((0.0, 8.0), (2.5, 3.5))
-        >>> bin_range(1e17, 1e17, 4)
-        (9.999999999999987e+16, 1.0000000000000013e+17)
-    """
-    least = max(2 * bins * float(np.spacing(max(abs(low), abs(high)))), LEAST)
-    if high > low and high - low >= least:
-        return low, high
-    middle, half = low + (high - low) / 2, least
-    if low == high:
-        half = max(half, 0.5 if low == 0 or abs(low) >= 1 else abs(low) / 2)
-    return middle - half, middle + half
-
-
-def above(low: float) -> float:
-    """Upper end of a window of values that are all alike: 1 over them, or what a table tells apart.
-
-    Example:
-        >>> above(3.0), above(1e17) > 1e17
-        (4.0, True)
-    """
-    return low + max(1.0, 2 * FINEST * abs(low))
-
-
-def apart(low: float, high: float) -> tuple[float, float]:
-    """Range whose ends differ, of values that may be one: as `above` says.
-
-    Example:
-        >>> apart(0.0, 2.0), apart(3.0, 3.0), apart(1e17, 1e17)[1] > 1e17
-        ((0.0, 2.0), (3.0, 4.0), True)
-    """
-    return low, high if high > low else above(low)
-
-
-def histogram_of(values: np.ndarray, bins: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and edges of a histogram between two values, or as `bin_range` widens them; in double precision.
-
-    In the type that values are stored as, differences overflow and edges fall on one another.
-
-    Example:
-        >>> counts, edges = histogram_of(np.array([-65504, 0, 65504], np.float16), 2, -65504.0, 65504.0)
-        >>> counts.tolist(), edges.tolist()
-        ([1, 2], [-65504.0, 0.0, 65504.0])
-    """
-    ends = bin_range(low, high, bins)
-    edges = np.linspace(*ends, bins + 1)
-    counts: Any = np.zeros(bins, np.int64)
-    for slab in values if values.ndim > 1 else [values]:  # a part at a time: doubles may take eight times the memory
-        counts += np.histogram(np.asarray(slab, np.float64), bins, ends)[0]
-    return counts, edges
-
 
 FEW = 1 << 20  # values that are looked at
 BLOCK = 48  # samples along each edge of the block in the middle that tells how values change from one to the next
@@ -141,6 +31,21 @@ CUT_HU = -300.0  # between lung and body
 BONE_HU = 250.0
 SOFT_WINDOW = (-160.0, 240.0)  # of soft tissue, level 40 and width 400
 MUCH_BONE = 0.01  # of the body, from which a CT is one of bones
+COARSE_BINS = 16
+FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision
+LEAST = 1e-290  # range that bins share: below it their number over it is infinite, and processors take it for 0
+EXACT = 2**53  # whole numbers beyond it are not all doubles
+WORDS = {
+    "ct": "a CT in Hounsfield units",
+    "soft ct": "a CT in Hounsfield units without bones",
+    "object": "a bright object on a darker ground",
+    "sparse": "sparse bright signal",
+    "dark": "a dark object on a bright ground",
+    "signed": "values on both sides of zero",
+    "labels": "labels",
+    "level": "noise without a ground that stands out",
+    "constant": "one value",
+}
 
 
 @dataclass(frozen=True)
@@ -166,17 +71,18 @@ class ValueKind:
     labels: tuple[float, ...] = ()
 
 
-WORDS = {
-    "ct": "a CT in Hounsfield units",
-    "soft ct": "a CT in Hounsfield units without bones",
-    "object": "a bright object on a darker ground",
-    "sparse": "sparse bright signal",
-    "dark": "a dark object on a bright ground",
-    "signed": "values on both sides of zero",
-    "labels": "labels",
-    "level": "noise without a ground that stands out",
-    "constant": "one value",
-}
+def kind_of(volume: Volume, unit: str = "") -> ValueKind:
+    """Kind of a volume's values, its numbers to three figures; `unit` is what its file says, such as "HU".
+
+    Padding and marks for "no value" are left out of the histogram, so that they move nothing.
+
+    Example:
+        >>> x = np.linspace(-1, 1, 16)
+        >>> ball = x[:, None, None] ** 2 + x[:, None] ** 2 + x**2 < 0.5
+        >>> kind_of(Volume(np.where(ball, 900.0, 20.0), np.zeros((16, 16, 16, 3)), np.eye(4))).name
+        'object'
+    """
+    return _rounded(_kind_of(volume, unit))
 
 
 def strided(volume: Volume) -> tuple[np.ndarray, ...]:
@@ -191,18 +97,24 @@ def values_at(volume: Volume, axes: tuple[np.ndarray, ...]) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def kind_of(volume: Volume, unit: str = "") -> ValueKind:
-    """Kind of a volume's values, its numbers to three figures; `unit` is what its file says, such as "HU".
-
-    Padding and marks for "no value" are left out of the histogram, so that they move nothing.
-
-    Example:
-        >>> x = np.linspace(-1, 1, 16)
-        >>> ball = x[:, None, None] ** 2 + x[:, None] ** 2 + x**2 < 0.5
-        >>> kind_of(Volume(np.where(ball, 900.0, 20.0), np.zeros((16, 16, 16, 3)), np.eye(4))).name
-        'object'
-    """
-    return _rounded(_kind_of(volume, unit))
+def _kind_of(volume: Volume, unit: str) -> ValueKind:
+    lattice = values_at(volume, strided(volume))
+    values = lattice.ravel()
+    least, most = float(values.min()), float(values.max())
+    if bin_range(least, most, BINS) != (least, most):  # alike, or too near for a histogram to part them
+        low, high = (0.0 - above(-most), most) if most != 0 else (0.0, 1.0)
+        return ValueKind("constant", low, high, low, high)
+    kept = _without_fill(values)
+    if kept.min() == kept.max():
+        kept = values
+    if (found := _hounsfield(kept, unit)) is not None:
+        return found
+    block = values_at(volume, tuple(_middle(n) for n in volume.shape))
+    if (found := _labels(kept, block)) is not None:
+        return found
+    if (found := _signed(kept, block)) is not None:
+        return found
+    return _object(kept, lattice, values)
 
 
 def _rounded(kind: ValueKind) -> ValueKind:
@@ -219,26 +131,6 @@ def _rounded(kind: ValueKind) -> ValueKind:
     ends = short(kind.ground), short(kind.top)
     ends = ends if ends[0] < ends[1] else (kind.ground, kind.top)
     return replace(kind, low=short(kind.low), high=short(kind.high), ground=ends[0], top=ends[1], iso=iso)
-
-
-def _kind_of(volume: Volume, unit: str) -> ValueKind:
-    lattice = values_at(volume, strided(volume))
-    values = lattice.ravel()
-    least, most = float(values.min()), float(values.max())
-    if bin_range(least, most, BINS) != (least, most):  # alike, or too near for a histogram to part them
-        low, high = (-above(-most), most) if most != 0 else (0.0, 1.0)
-        return ValueKind("constant", low, high, low, high)
-    kept = _without_fill(values)
-    if kept.min() == kept.max():
-        kept = values
-    if (found := _hounsfield(kept, unit)) is not None:
-        return found
-    block = values_at(volume, tuple(_middle(n) for n in volume.shape))
-    if (found := _labels(kept, block)) is not None:
-        return found
-    if (found := _signed(kept, block)) is not None:
-        return found
-    return _object(kept, lattice, values)
 
 
 def _middle(count: int) -> np.ndarray:
@@ -313,23 +205,6 @@ def _signed(values: np.ndarray, block: np.ndarray) -> ValueKind | None:
     return ValueKind("signed", 0.2 * most, most, -most, most, 0.3 * most)
 
 
-def _otsu(values: np.ndarray) -> tuple[float, float]:
-    """Threshold between two classes (Otsu 1979), and the share of the variance that lies between them."""
-    low, high = np.quantile(values, [0.0005, 0.9995])
-    if low == high:
-        low, high = float(values.min()), float(values.max())
-    counts, edges = histogram_of(values.clip(low, high), BINS, float(low), float(high))
-    share, middle = counts / counts.sum(), (edges[:-1] + edges[1:]) / 2
-    weight, sums = np.cumsum(share), np.cumsum(share * middle)
-    mean = sums[-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        between = np.nan_to_num((mean * weight - sums) ** 2 / (weight * (1 - weight)), posinf=0.0)
-    best = np.flatnonzero(between >= between[:-1].max() * (1 - 1e-9))  # a gap has many, all of them as good
-    variance = float((share * (middle - mean) ** 2).sum())
-    at = float((edges[best[0] + 1] + edges[best[-1] + 1]) / 2)
-    return at, float(between[:-1].max()) / variance if variance > 0 else 0.0
-
-
 def _object(values: np.ndarray, lattice: np.ndarray, every: np.ndarray) -> ValueKind:
     """Ground and signal, by Otsu's threshold, or by the ground's deviation where one peak is all there is.
 
@@ -385,3 +260,124 @@ def _one_peak(values: np.ndarray) -> ValueKind:
     if not low < high:
         low, high = float(values.min()), float(values.max())
     return ValueKind("level", low + 0.2 * (high - low), high, low, high, (low + high) / 2)
+
+
+def _otsu(values: np.ndarray) -> tuple[float, float]:
+    """Threshold between two classes (Otsu 1979), and the share of the variance that lies between them."""
+    low, high = np.quantile(values, [0.0005, 0.9995])
+    if low == high:
+        low, high = float(values.min()), float(values.max())
+    counts, edges = histogram_of(values.clip(low, high), BINS, float(low), float(high))
+    share, middle = counts / counts.sum(), (edges[:-1] + edges[1:]) / 2
+    weight, sums = np.cumsum(share), np.cumsum(share * middle)
+    mean = sums[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = np.nan_to_num((mean * weight - sums) ** 2 / (weight * (1 - weight)), posinf=0.0)
+    best = np.flatnonzero(between >= between[:-1].max() * (1 - 1e-9))  # a gap has many, all of them as good
+    variance = float((share * (middle - mean) ** 2).sum())
+    at = float((edges[best[0] + 1] + edges[best[-1] + 1]) / 2)
+    return at, float(between[:-1].max()) / variance if variance > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ValueContents:
+    """Values at a glance.
+
+    Attributes:
+        low, high, mean: of the values, slope and intercept applied.
+        edges: of the histogram's bins, one more than bins.
+        counts: values of each bin.
+    """
+
+    low: float
+    high: float
+    mean: float
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+def contents_of(volume: ScalarVolume) -> ValueContents:
+    """Range, mean and histogram of a scalar volume, in bins of one width.
+
+    Example:
+        >>> contents_of(ScalarVolume(np.arange(32).reshape(2, 4, 4))).counts
+        (2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
+    """
+    low, high = volume.range
+    stored, plain = volume.values, (volume.slope, volume.intercept) == (1.0, 0.0)
+    counts, edges = histogram_of(stored, COARSE_BINS, float(stored.min()), float(stored.max()))
+    edges = volume.slope * edges + volume.intercept
+    if volume.slope < 0:
+        counts, edges = counts[::-1], edges[::-1]
+    mean = volume.slope * mean_of(stored) + volume.intercept
+    if plain and stored.dtype.kind in "iu" and max(abs(low), abs(high)) > EXACT:
+        low, high = int(stored.min()), int(stored.max())
+    return ValueContents(low, high, mean, tuple(edges.tolist()), tuple(counts.tolist()))
+
+
+def mean_of(stored: np.ndarray) -> float:
+    """Mean of values of any type in double precision, within their ends.
+
+    Example:
+        >>> mean_of(np.full((4, 4), 65504, np.float16))
+        65504.0
+    """
+    least, most = float(stored.min()), float(stored.max())
+    return float(min(max(stored.mean(dtype=np.float64), least), most))
+
+
+def histogram_of(values: np.ndarray, bins: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and edges of a histogram between two values, or as `bin_range` widens them; in double precision.
+
+    In the type that values are stored as, differences overflow and edges fall on one another.
+
+    Example:
+        >>> counts, edges = histogram_of(np.array([-65504, 0, 65504], np.float16), 2, -65504.0, 65504.0)
+        >>> counts.tolist(), edges.tolist()
+        ([1, 2], [-65504.0, 0.0, 65504.0])
+    """
+    ends = bin_range(low, high, bins)
+    edges = np.linspace(*ends, bins + 1)
+    counts: Any = np.zeros(bins, np.int64)
+    for slab in values if values.ndim > 1 else [values]:  # a part at a time: doubles may take eight times the memory
+        counts += np.histogram(np.asarray(slab, np.float64), bins, ends)[0]
+    return counts, edges
+
+
+def bin_range(low: float, high: float, bins: int) -> tuple[float, float]:
+    """Ends of bins for values from `low` to `high`: these, or ends about them that are far enough apart for so many
+    bins in double precision, where all values are alike or nearly so.
+
+    Example:
+        >>> bin_range(0.0, 8.0, 4), bin_range(3.0, 3.0, 4)
+        ((0.0, 8.0), (2.5, 3.5))
+        >>> bin_range(1e17, 1e17, 4)
+        (9.999999999999987e+16, 1.0000000000000013e+17)
+    """
+    least = max(2 * bins * float(np.spacing(max(abs(low), abs(high)))), LEAST)
+    if high > low and high - low >= least:
+        return low, high
+    middle, half = low + (high - low) / 2, least
+    if low == high:
+        half = max(half, 0.5 if low == 0 or abs(low) >= 1 else abs(low) / 2)
+    return middle - half, middle + half
+
+
+def above(low: float) -> float:
+    """Upper end of a window of values that are all alike: 1 over them, or what a table tells apart.
+
+    Example:
+        >>> above(3.0), above(1e17) > 1e17
+        (4.0, True)
+    """
+    return low + max(1.0, 2 * FINEST * abs(low))
+
+
+def apart(low: float, high: float) -> tuple[float, float]:
+    """Range whose ends differ, of values that may be one: as `above` says.
+
+    Example:
+        >>> apart(0.0, 2.0), apart(3.0, 3.0), apart(1e17, 1e17)[1] > 1e17
+        ((0.0, 2.0), (3.0, 4.0), True)
+    """
+    return low, high if high > low else above(low)

@@ -1,4 +1,8 @@
-"""Volumes: voxel grids of density and colour (spherical harmonics), with their activations."""
+"""Volumes: voxel grids of density and colour (spherical harmonics), with their activations.
+
+The class, how plain densities and colours become one, its card in a notebook, the rule for arguments that are volumes,
+and its colours at places in the world, as a march reads them.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,9 @@ from raymarch.arguments.declared import checked, named
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import BOX, affine_of_box, larger_box, voxel_of
 from raymarch.geometry.ndc import corners_in_world, require_placement
-from raymarch.html.card import Shown, card, count_of_bytes, numbers
+from raymarch.html.card import card, count_of_bytes, html_of, numbers
 from raymarch.html.picture import figure
-from raymarch.volumes import cards
+from raymarch.volumes import thumbnails
 from raymarch.volumes.activation import ACTIVATION, Activation
 from raymarch.volumes.bricks import BRICKS, Bricks, bricks_in_words
 from raymarch.volumes.harmonics import Y00, basis
@@ -38,18 +42,137 @@ from raymarch.volumes.samples import (
 )
 from raymarch.volumes.storage import LATER, MISSING, Dense, Sparse, sparse_of, stored
 
-# Samples placed in the world: what of a volume follows from its samples and from where they lie.
+log = logging.getLogger(__name__)
+
+Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
+Samples = tuple[np.ndarray, np.ndarray, np.ndarray, Activation]  # density, features, world_from_index, activation
+EMPTY: Mapping = MappingProxyType({})
+# A Volume or a ScalarVolume. A union with Any, not of both, as the body of a checked function sees a Volume.
+AnyVolume: TypeAlias = "Volume | Any"
 
 
-class Sampled(Shown):
-    """Samples placed in the world; `Volume` has the fields."""
+@named
+@dataclass(frozen=True, eq=False, init=False)
+class Volume(ReadOnly):
+    """Voxel grid of raw density and colour features at integer indices; its box spans the first to the last sample.
+
+    Attributes:
+        samples: where they are kept: dense arrays, or bricks of a sparse volume.
+        density: (x, y, z) raw density, float; at least 2 samples an axis.
+        features: (x, y, z, channel) raw colour; channel `3 k + c` holds spherical harmonic k of colour c (r, g, b), so
+            there are 3 (degree + 1)^2 channels, degree 0 to 3.
+        world_from_index: (4, 4) affine that takes an index (i, j, k, 1) to the world.
+        activation: how the raw numbers become sigma [1/world unit] and colour.
+        background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
+        provenance: what is known of its making; plain numbers, texts, lists and mappings.
+        ndc_from_world: projective (4, 4) by `ndc_of_frustum`, or None; with it `world_from_index` leads to normalised
+            device coordinates (NDC), z from -1 (near plane) to 1 (infinity), and sigma counts per unit of length there.
+        boxes: nested boxes of an unbounded scene, each twice as large as the last about one centre: their samples lie
+            one behind the other along x, the innermost first, which `world_from_index` and `box` are of. A raw density
+            means as much opacity over a voxel in each, so sigma counts per 2^n world units in the n-th shell.
+
+    `Volume.from_array` makes one of plain densities and colours, `Volume.from_function` of functions of the place.
+
+    Raises RaymarchError for shapes that disagree, an affine that has no inverse, numbers that are not finite or beyond
+    1e30, and a sigma by which the optical depth across the box would be: in single precision an image stays finite.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
+        >>> ball.shape, ball.degree
+        ((32, 32, 32), 0)
+    """
 
     samples: Dense | Sparse
     world_from_index: np.ndarray
     activation: Activation
     background: tuple[float, float, float]
+    provenance: Mapping
     boxes: int
     ndc_from_world: np.ndarray | None
+
+    def __init__(
+        self, density: np.ndarray = LATER, features: np.ndarray = LATER, world_from_index: np.ndarray = LATER,
+        activation: Activation = Activation(), background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = EMPTY,
+        boxes: int = 1, ndc_from_world: np.ndarray | None = None, *, samples: Dense | Sparse | None = None,
+    ) -> None:  # fmt: skip
+        if world_from_index is LATER:
+            raise RaymarchError(MISSING)
+        activation = ACTIVATION("activation", activation)
+        samples = stored(density, features, samples, activation.empty)
+        boxes = require_boxes(samples.shape, boxes)
+        affine, ndc = require_placement(world_from_index, ndc_from_world, samples.shape, boxes)
+        require_thin(samples.ends(activation.empty), samples.shape, affine, activation.sigma)
+        kept: dict[str, Any] = {
+            "samples": samples,
+            "world_from_index": affine,
+            "activation": activation,
+            "boxes": boxes,
+        }
+        kept |= {"background": checks.colour("background", background), "ndc_from_world": ndc}
+        for name, value in (kept | {"provenance": MAPPING("provenance", provenance)}).items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=checks.colour)
+    def from_function(
+        cls, sigma: Field, colour: Field | None = None, *, shape: Sequence[int] = (64, 64, 64),
+        box: Numbers = ((-1, -1, -1), (1, 1, 1)), background: Colour = (1, 1, 1),
+    ) -> Volume:  # fmt: skip
+        """Volume of `sigma(points)` [1/world unit] and `colour(points)` in 0..1, points being (..., 3) in the world.
+
+        Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
+        """
+        return cls(*_of_function(sigma, colour, shape, box), background)  # type: ignore[arg-type]  # it reads it
+
+    @classmethod
+    @checked(box=optional(BOX), spacing=optional(SPACING), background=checks.colour)
+    def from_array(
+        cls, density: Numbers, colour: Numbers | None = None, *, box: Numbers | None = None,
+        spacing: Numbers | None = None, background: Colour = (1, 1, 1),
+    ) -> Volume:  # fmt: skip
+        """Volume of plain samples, whose numbers are what they say: no activation to think of.
+
+        Args:
+            density: (x, y, z) sigma [1/world unit], of any type of number; negative ones are taken as 0.
+            colour: (x, y, z, 3), or (3,) for all, in 0..1 or uint8; 0.7 grey if not given.
+            box: lower and upper corner (2, 3) in the world, where the first and the last samples lie.
+            spacing: from sample to sample [world unit], one number or (3,), about the world's origin; instead of `box`.
+                If neither is given, samples are as far apart on every axis and the longest side is from -1 to 1.
+            background: behind the volume.
+
+        Example:
+            >>> x, y, z = np.ogrid[-1:1:32j, -1:1:32j, -1:1:32j]
+            >>> ball = Volume.from_array(9.0 * (x**2 + y**2 + z**2 < 0.5), colour=(1, 0.5, 0))
+            >>> ball.shape, ball.box.tolist(), float(ball.sigma().max())
+            ((32, 32, 32), [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]], 9.0)
+        """
+        return cls(*_of_array(density, colour, box, spacing), background)  # type: ignore[arg-type]  # it reads it
+
+    @classmethod
+    @checked(bricks=BRICKS, shape=SHAPE)
+    def of_bricks(
+        cls, bricks: Bricks, shape: Sequence[int], world_from_index: np.ndarray, activation: Activation = Activation(),
+        background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = EMPTY, boxes: int = 1,
+        ndc_from_world: np.ndarray | None = None,
+    ) -> Volume:  # fmt: skip
+        """Sparse volume of `shape` samples (x, y, z), of which bricks hold those where something is.
+
+        The other arguments are those of a `Volume`, from `world_from_index` on.
+
+        Example:
+            >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.4), shape=(32, 32, 32))
+            >>> bricks = ball.sparse().bricks
+            >>> Volume.of_bricks(bricks, (32, 32, 32), ball.world_from_index, ball.activation)
+            Volume(32 x 32 x 32 samples in 8 of 64 bricks, SH degree 0, box -1 -1 -1 to 1 1 1)
+        """
+        where = (world_from_index, activation, background, provenance, boxes, ndc_from_world)
+        return cls(LATER, LATER, *where, samples=Sparse(bricks, shape))  # type: ignore[arg-type]  # three, by the rule
+
+    def __repr__(self) -> str:
+        return f"Volume({_in_words(self)})"
+
+    def _repr_html_(self) -> str | None:
+        return html_of(volume_card, self)
 
     @property
     def density(self) -> np.ndarray:
@@ -125,38 +248,44 @@ class Sampled(Shown):
         """Extinction (x, y, z) [1/world unit] at the samples."""
         return self.activation.sigma(self.density)
 
-    def _card(self) -> str:
-        lower, upper = self.box
-        unit = "world unit" if self.ndc_from_world is None else "NDC"
-        size = " x ".join(map(str, self.box_shape)) + (f" in each of {self.boxes} nested boxes" * (self.boxes > 1))
-        bricks = None if self.bricks is None else bricks_in_words(self.shape, self.bricks.count)
-        rows = [
-            ("samples (x, y, z)", size),
-            ("bricks", bricks),
-            ("box", f"{numbers(lower, step=self.voxel)} to {numbers(upper, step=self.voxel)}"),
-            ("voxel", f"{self.voxel:.4g} {unit}"),
-            ("colour", f"spherical harmonics of degree {self.degree}"),
-            ("activation", f"{self.activation.density_rule.name}, {self.activation.colour_rule.name}"),
-            ("memory", count_of_bytes(self.nbytes)),
-        ]
-        return card(type(self).__name__, rows, [self.thumbnail_html()])
+    def sparse(self) -> Volume:
+        """The volume with its samples in bricks, without those that show nothing; itself if it is sparse."""
+        return replace(self, samples=sparse_of(self.samples, self.activation.empty))
 
-    def thumbnail_html(self) -> str:
-        """Small picture of it as HTML, made by NumPy alone."""
-        return figure(cards.of_samples(self), "thumbnail, parallel rays")
+    def dense(self) -> Volume:
+        """The volume with its samples in dense arrays; RaymarchError, with the bytes, where memory does not suffice."""
+        return self if self.bricks is None else replace(self, samples=Dense(self.density, self.features))
+
+    def nested(self, n: int) -> Volume:
+        """Volume of the n-th of the nested boxes alone, 0 the innermost, its sigma counted per world unit.
+
+        Example:
+            >>> fog = Volume(np.zeros((8, 4, 4)), np.zeros((8, 4, 4, 3)), np.eye(4), boxes=2)
+            >>> fog.nested(1).shape, fog.nested(1).box.tolist()
+            ((4, 4, 4), [[-1.5, -1.5, -1.5], [4.5, 4.5, 4.5]])
+        """
+        n = checks.whole(0, self.boxes - 1)("n", n)
+        if self.boxes == 1:
+            return self
+        count, activation = self.box_shape[0], replace(self.activation, scale=self.activation.scale * 2**n)
+        part = self.samples.along_x(n * count, (n + 1) * count, self.activation.empty)
+        affine = larger_box(self.world_from_index, self.box_shape, 2**n)
+        return replace(self, samples=part, world_from_index=affine, activation=activation, boxes=1)
+
+    @checked(world_from_world=checks.array(4, 4))
+    def moved(self, world_from_world: Numbers) -> Volume:
+        """Volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
+
+        Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
+        """
+        return replace(self, **_moved(self, world_from_world))
 
 
-# Plain samples: densities and colours that are what they say, as the raw numbers of a volume.
-
-Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
-Samples = tuple[np.ndarray, np.ndarray, np.ndarray, Activation]  # density, features, world_from_index, activation
-GREY = 0.7  # where no colour is told
-FEW = 8  # of bytes: densities of more are values of a scan
-
-log = logging.getLogger(__name__)
+GREY = 0.7  # where no colour is given
+MAX_UINT8_DENSITY = 8  # bytes beyond it are the values of a scan, not extinctions
 
 
-def of_function(sigma: Field, colour: Field | None, shape: Sequence[int], box: Numbers) -> Samples:
+def _of_function(sigma: Field, colour: Field | None, shape: Sequence[int], box: Numbers) -> Samples:
     """Samples of functions of the place, as many as `shape` says, the first and the last on the box's faces."""
     try:
         axes = [np.linspace(low, high, n) for low, high, n in zip(*np.asarray(box), shape, strict=True)]
@@ -168,11 +297,11 @@ def of_function(sigma: Field, colour: Field | None, shape: Sequence[int], box: N
         raise RaymarchError(f"a volume of {shape} samples does not fit the memory ({error}); lower it") from error
 
 
-def of_array(density: Numbers, colour: Numbers | None, box: Numbers | None, spacing: Numbers | None) -> Samples:
+def _of_array(density: Numbers, colour: Numbers | None, box: Numbers | None, spacing: Numbers | None) -> Samples:
     """Samples of an array (x, y, z) and colours that broadcast to it, within `box` or `spacing` apart."""
     density = mended(RAW, _density_cure)("density", density)
     require_three_axes(density)
-    if density.dtype == np.uint8 and density.max() > FEW:
+    if density.dtype == np.uint8 and density.max() > MAX_UINT8_DENSITY:
         log.warning(
             "density is uint8 up to %d, taken as extinction [1/world unit], which is opaque at once; scale it, or make"
             " an rm.ScalarVolume of a scan's values",
@@ -217,164 +346,6 @@ def _plain(density: np.ndarray, rgb: np.ndarray, world_from_index: np.ndarray) -
     return np.array(density), features, world_from_index, Activation("relu", 0.0, 1.0, "clamped")
 
 
-EMPTY: Mapping = MappingProxyType({})
-# A Volume or a ScalarVolume. A union with Any, not of both, as the body of a checked function sees a Volume.
-AnyVolume: TypeAlias = "Volume | Any"
-
-
-@named
-@dataclass(frozen=True, eq=False, init=False)
-class Volume(Sampled, ReadOnly):
-    """Voxel grid of raw density and colour features at integer indices; its box spans the first to the last sample.
-
-    Attributes:
-        samples: where they are kept: dense arrays, or bricks of a sparse volume.
-        density: (x, y, z) raw density, float; at least 2 samples an axis.
-        features: (x, y, z, channel) raw colour; channel `3 k + c` holds spherical harmonic k of colour c (r, g, b), so
-            there are 3 (degree + 1)^2 channels, degree 0 to 3.
-        world_from_index: (4, 4) affine that takes an index (i, j, k, 1) to the world.
-        activation: how the raw numbers become sigma [1/world unit] and colour.
-        background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
-        provenance: what is known of its making; plain numbers, texts, lists and mappings.
-        ndc_from_world: projective (4, 4) by `ndc_of_frustum`, or None; with it `world_from_index` leads to normalised
-            device coordinates (NDC), z from -1 (near plane) to 1 (infinity), and sigma counts per unit of length there.
-        boxes: nested boxes of an unbounded scene, each twice as large as the last about one centre: their samples lie
-            one behind the other along x, the innermost first, which `world_from_index` and `box` are of. A raw density
-            means as much opacity over a voxel in each, so sigma counts per 2^n world units in the n-th shell.
-
-    `Volume.from_array` makes one of plain densities and colours, `Volume.from_function` of functions of the place.
-
-    Raises RaymarchError for shapes that disagree, an affine that has no inverse, numbers that are not finite or beyond
-    1e30, and a sigma by which the optical depth across the box would be: in single precision an image stays finite.
-
-    Example:
-        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
-        >>> ball.shape, ball.degree
-        ((32, 32, 32), 0)
-    """
-
-    samples: Dense | Sparse
-    world_from_index: np.ndarray
-    activation: Activation
-    background: tuple[float, float, float]
-    provenance: Mapping
-    boxes: int
-    ndc_from_world: np.ndarray | None
-
-    def __init__(
-        self, density: np.ndarray = LATER, features: np.ndarray = LATER, world_from_index: np.ndarray = LATER,
-        activation: Activation = Activation(), background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = EMPTY,
-        boxes: int = 1, ndc_from_world: np.ndarray | None = None, *, samples: Dense | Sparse | None = None,
-    ) -> None:  # fmt: skip
-        if world_from_index is LATER:
-            raise RaymarchError(MISSING)
-        activation = ACTIVATION("activation", activation)
-        samples = stored(density, features, samples, activation.empty)
-        boxes = require_boxes(samples.shape, boxes)
-        affine, ndc = require_placement(world_from_index, ndc_from_world, samples.shape, boxes)
-        require_thin(samples.ends(activation.empty), samples.shape, affine, activation.sigma)
-        kept: dict[str, Any] = {
-            "samples": samples,
-            "world_from_index": affine,
-            "activation": activation,
-            "boxes": boxes,
-        }
-        kept |= {"background": checks.colour("background", background), "ndc_from_world": ndc}
-        for name, value in (kept | {"provenance": MAPPING("provenance", provenance)}).items():
-            object.__setattr__(self, name, value)
-
-    @classmethod
-    @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=checks.colour)
-    def from_function(
-        cls, sigma: Field, colour: Field | None = None, *, shape: Sequence[int] = (64, 64, 64),
-        box: Numbers = ((-1, -1, -1), (1, 1, 1)), background: Colour = (1, 1, 1),
-    ) -> Volume:  # fmt: skip
-        """Volume of `sigma(points)` [1/world unit] and `colour(points)` in 0..1, points being (..., 3) in the world.
-
-        Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
-        """
-        return cls(*of_function(sigma, colour, shape, box), background)  # type: ignore[arg-type]  # it reads it
-
-    @classmethod
-    @checked(box=optional(BOX), spacing=optional(SPACING), background=checks.colour)
-    def from_array(
-        cls, density: Numbers, colour: Numbers | None = None, *, box: Numbers | None = None,
-        spacing: Numbers | None = None, background: Colour = (1, 1, 1),
-    ) -> Volume:  # fmt: skip
-        """Volume of plain samples, whose numbers are what they say: no activation to think of.
-
-        Args:
-            density: (x, y, z) sigma [1/world unit], of any type of number; negative ones are taken as 0.
-            colour: (x, y, z, 3), or (3,) for all, in 0..1 or uint8; 0.7 grey if not given.
-            box: lower and upper corner (2, 3) in the world, where the first and the last samples lie.
-            spacing: from sample to sample [world unit], one number or (3,), about the world's origin; instead of `box`.
-                If neither is given, samples are as far apart on every axis and the longest side is from -1 to 1.
-            background: behind the volume.
-
-        Example:
-            >>> x, y, z = np.ogrid[-1:1:32j, -1:1:32j, -1:1:32j]
-            >>> ball = Volume.from_array(9.0 * (x**2 + y**2 + z**2 < 0.5), colour=(1, 0.5, 0))
-            >>> ball.shape, ball.box.tolist(), float(ball.sigma().max())
-            ((32, 32, 32), [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]], 9.0)
-        """
-        return cls(*of_array(density, colour, box, spacing), background)  # type: ignore[arg-type]  # it reads it
-
-    @classmethod
-    @checked(bricks=BRICKS, shape=SHAPE)
-    def of_bricks(
-        cls, bricks: Bricks, shape: Sequence[int], world_from_index: np.ndarray, activation: Activation = Activation(),
-        background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = EMPTY, boxes: int = 1,
-        ndc_from_world: np.ndarray | None = None,
-    ) -> Volume:  # fmt: skip
-        """Sparse volume of `shape` samples (x, y, z), of which bricks hold those where something is.
-
-        The other arguments are those of a `Volume`, from `world_from_index` on.
-
-        Example:
-            >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.4), shape=(32, 32, 32))
-            >>> bricks = ball.sparse().bricks
-            >>> Volume.of_bricks(bricks, (32, 32, 32), ball.world_from_index, ball.activation)
-            Volume(32 x 32 x 32 samples in 8 of 64 bricks, SH degree 0, box -1 -1 -1 to 1 1 1)
-        """
-        where = (world_from_index, activation, background, provenance, boxes, ndc_from_world)
-        return cls(LATER, LATER, *where, samples=Sparse(bricks, shape))  # type: ignore[arg-type]  # three, by the rule
-
-    def __repr__(self) -> str:
-        return f"Volume({_in_words(self)})"
-
-    def sparse(self) -> Volume:
-        """The volume with its samples in bricks, without those that show nothing; itself if it is sparse."""
-        return replace(self, samples=sparse_of(self.samples, self.activation.empty))
-
-    def dense(self) -> Volume:
-        """The volume with its samples in dense arrays; RaymarchError, with the bytes, where memory does not suffice."""
-        return self if self.bricks is None else replace(self, samples=Dense(self.density, self.features))
-
-    def nested(self, n: int) -> Volume:
-        """Volume of the n-th of the nested boxes alone, 0 the innermost, its sigma counted per world unit.
-
-        Example:
-            >>> fog = Volume(np.zeros((8, 4, 4)), np.zeros((8, 4, 4, 3)), np.eye(4), boxes=2)
-            >>> fog.nested(1).shape, fog.nested(1).box.tolist()
-            ((4, 4, 4), [[-1.5, -1.5, -1.5], [4.5, 4.5, 4.5]])
-        """
-        n = checks.whole(0, self.boxes - 1)("n", n)
-        if self.boxes == 1:
-            return self
-        count, activation = self.box_shape[0], replace(self.activation, scale=self.activation.scale * 2**n)
-        part = self.samples.along_x(n * count, (n + 1) * count, self.activation.empty)
-        affine = larger_box(self.world_from_index, self.box_shape, 2**n)
-        return replace(self, samples=part, world_from_index=affine, activation=activation, boxes=1)
-
-    @checked(world_from_world=checks.array(4, 4))
-    def moved(self, world_from_world: Numbers) -> Volume:
-        """Volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
-
-        Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
-        """
-        return replace(self, **_moved(self, world_from_world))
-
-
 def _moved(volume: Volume, world_from_world: Numbers) -> dict[str, Any]:
     """Where a volume lies after an affine motion (4, 4) of the world."""
     if volume.ndc_from_world is None:
@@ -391,6 +362,29 @@ def _in_words(volume: Volume) -> str:
     size += f" in each of {volume.boxes} nested boxes" if volume.boxes > 1 else ""
     size += " in NDC" if volume.ndc_from_world is not None else ""
     return f"{size}, SH degree {volume.degree}, box {lower} to {upper}"
+
+
+def volume_card(volume: Volume) -> str:
+    """HTML of a volume for a notebook: a small picture, its samples, where it lies and what they mean."""
+    lower, upper = volume.box
+    unit = "world unit" if volume.ndc_from_world is None else "NDC"
+    size = " x ".join(map(str, volume.box_shape)) + (f" in each of {volume.boxes} nested boxes" * (volume.boxes > 1))
+    bricks = None if volume.bricks is None else bricks_in_words(volume.shape, volume.bricks.count)
+    rows = [
+        ("samples (x, y, z)", size),
+        ("bricks", bricks),
+        ("box", f"{numbers(lower, step=volume.voxel)} to {numbers(upper, step=volume.voxel)}"),
+        ("voxel", f"{volume.voxel:.4g} {unit}"),
+        ("colour", f"spherical harmonics of degree {volume.degree}"),
+        ("activation", f"{volume.activation.density_rule.name}, {volume.activation.colour_rule.name}"),
+        ("memory", count_of_bytes(volume.nbytes)),
+    ]
+    return card(type(volume).__name__, rows, [volume_picture(volume)])
+
+
+def volume_picture(volume: Volume) -> str:
+    """Small picture of a volume as HTML, made by NumPy alone."""
+    return figure(thumbnails.of_samples(volume), "thumbnail, parallel rays")
 
 
 def _as_volume(value: Any) -> Volume:
@@ -412,9 +406,7 @@ def _volume_cure(value: object) -> str:
 VOLUME = checks.mended(checks.Check("a Volume", _as_volume, kind=Volume), _volume_cure)
 
 
-# Colours of a volume at places in the world, seen in directions: as a march reads them, in NumPy.
-
-CHUNK = 1 << 16  # points at a time
+POINTS_AT_ONCE = 1 << 16  # whose colours are interpolated
 
 
 def seen_colours(volume: Volume, points: np.ndarray, directions: np.ndarray) -> np.ndarray:
@@ -432,8 +424,8 @@ def seen_colours(volume: Volume, points: np.ndarray, directions: np.ndarray) -> 
     index = points @ index_from_world[:3, :3].T + index_from_world[:3, 3]
     index = np.clip(index, 0, np.array(volume.box_shape) - 1.0)
     out = np.empty((len(points), 3))
-    for first in range(0, len(points), CHUNK):
-        some = slice(first, first + CHUNK)
+    for first in range(0, len(points), POINTS_AT_ONCE):
+        some = slice(first, first + POINTS_AT_ONCE)
         features = _interpolated(volume, index[some])
         harmonics = basis(volume.degree, directions[some])
         total = np.einsum("nk,nkc->nc", harmonics, features.reshape(len(features), -1, 3))

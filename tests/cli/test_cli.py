@@ -27,8 +27,7 @@ from PIL import Image
 from whole import whole
 
 from raymarch import cli, runtime
-from raymarch.cli import modes
-from raymarch.cli import options as together
+from raymarch.cli import modes, options
 from raymarch.geometry.orbit import orbit_of_points
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.default_look import seen_points
@@ -300,7 +299,7 @@ def test_a_volume_is_rendered_together_with_another(here, done_now, tmp_path):
 def test_steps_and_rays_a_pixel_are_those_asked_for_in_all_volumes_together(here):
     shown = modes.Shown(step=2.0, supersample=3)
     volume = load(here / "volume.h5")
-    _, marches = together.with_others(volume, shown.march(volume), shown, [str(here / "volume.h5")] * 2, ["bone,-9,9"])
+    _, marches = options.with_others(volume, shown.march(volume), shown, [str(here / "volume.h5")] * 2, ["bone,-9,9"])
     assert [march.mode for march in marches] == ["emission-absorption", "transfer", "emission-absorption"]
     assert {(march.step, march.supersample) for march in marches} == {(2.0, 3)}
 

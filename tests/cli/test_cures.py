@@ -298,6 +298,8 @@ PHRASES = {  # as Python says it, verb, as the verb says it
     ("d: has 9 points in time; choose one by time=0 to time=8", "info"): "--time-point 0 to --time-point 8",
     ("n.npy: says no spacing; 1 is assumed (rm.load takes spacing=)", "convert"): "(--spacing says another)",
     ("p: formats 'NRRD' and 'TIFF' claim it alike; choose by format='NRRD' or format='TIFF'", "info"):
+        "choose by --format NRRD or --format TIFF",
+    ("p: formats 'NRRD' and 'TIFF' claim it alike; choose by format='NRRD' or format='TIFF'", "check-gradients"):
         "end its name in .nrrd or .tif",
     ("s: the borders are 1,1,1 but the background is 0,0,0; say --background 1,1,1,"
      " background=(1, 1, 1) of rm.load_views", "fit"): "say --background 1,1,1",

@@ -29,8 +29,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from raymarch import cli, runtime
-from raymarch.cli import output
-from raymarch.cli.options import print_json
+from raymarch.cli import output, progress
+from raymarch.cli.output import print_json
 from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
 from raymarch.evaluation import held_out
@@ -742,7 +742,7 @@ def test_what_is_printed_as_json_is_json(value, capsys):
     }
 
 
-@pytest.mark.parametrize("bar", [output.FitProgress, partial(output.CountProgress, "x", 3), output.StageProgress])
+@pytest.mark.parametrize("bar", [progress.FitProgress, partial(progress.CountProgress, "x", 3), progress.StageProgress])
 def test_a_terminal_that_is_gone_loses_nothing_of_what_was_made(bar, monkeypatch):
     """The bar's end cannot be drawn, and what comes after it, the saving, is done all the same."""
     monkeypatch.setattr(Console, "is_terminal", True)

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from raymarch import cli
+from raymarch.arguments.guess import known_as
 from raymarch.cli import mistakes
 from raymarch.cli.option_kinds import (
     DEGREES,
@@ -78,6 +79,7 @@ ASKED = [  # kind of option, what is typed, what is asked after
     (Colour(), "transparent", "want white, black, #rrggbb or three numbers"),
     (Colour("learned"), "learnt", "or learned"),
     (Crop(), "0,0,0,10,20,30", "did you mean 0,10,0,20,0,30?"), (Numbers(float, 1, 3), "0,5", "did you mean 0.5?"),
+    (Numbers(float, 1, 3), "1,1", "want 1 or 3 numbers, n,n,n"), (Numbers(int, 1, 3), "2,2", "want 1 or 3 numbers"),
 ]  # fmt: skip
 
 
@@ -204,6 +206,8 @@ REPAIRED = {  # line, as it is understood
     "render v.h5 --up 0 0 -1 --orbit 3": "render v.h5 --up 0,0,-1 --orbit 3",
     "render --clip-box -1 -1 -1 1 1 1 v.h5": "render --clip-box -1,-1,-1,1,1,1 v.h5",
     "render v.h5 --clip-plane 0 0 1 2 --clip-plane 1 0 0 0": "render v.h5 --clip-plane 0,0,1,2 --clip-plane 1,0,0,0",
+    "convert a b --spacing 1 2 3": "convert a b --spacing 1,2,3",
+    "convert --spacing 0.5 a b": "convert --spacing 0.5 a b",
     "convert a b --crop 0, 4, 0, 4, 0, 4": "convert a b --crop 0,4,0,4,0,4",
     "render v.h5 –out o —orbit=3": "render v.h5 --out o --orbit=3",
     "render v.h5 --size 512 2024": "render v.h5 --size 512 2024",  # may be a name
@@ -238,3 +242,15 @@ def test_the_lists_name_verbs_and_options_that_there_are():
     for name, others in mistakes.OPTIONS.items():
         for one in others:
             assert one.split()[0] in options, (name, one)
+
+
+def test_no_option_is_listed_twice_as_an_argument_and_as_an_option_of_others():
+    """One list has a name: where that of arguments gives the same in every verb, the other has none of it."""
+    for name, others in mistakes.OPTIONS.items():
+        same = []
+        for verb in cli.cli.commands.values():
+            own = [one for option in verb.params for one in option.opts if one.startswith("--")]
+            mine = [one for one in others if one.split()[0].partition("=")[0] in own and name not in own]
+            found = [f"--{one}" for one in known_as(name, [one.removeprefix("--") for one in own])]
+            same += [found[:1] == mine[:1]] if mine or found else []
+        assert not (same and all(same)), name

@@ -15,7 +15,7 @@ import pytest
 from sets import write_set
 
 from raymarch import cli
-from raymarch.cli.output import FitProgress
+from raymarch.cli.progress import FitProgress
 from raymarch.fitting.checkpoints.file import read_record
 from raymarch.io.volumes.volume_file import load
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from raymarch.cli import output
-from raymarch.cli.output import CountProgress, StageProgress, time_in_words
+from raymarch.cli import progress
+from raymarch.cli.progress import CountProgress, StageProgress, time_in_words
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that the test sets."""
     now = [1000.0]
-    monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
 
 

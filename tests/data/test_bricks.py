@@ -10,7 +10,7 @@ from raymarch.diagnosis.floaters import opacity_in_parts
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.gradients.linearised import part_met
+from raymarch.gradients.check_sample import part_met
 from raymarch.gradients.parameters import Parameters, require_directions
 from raymarch.rendering.march_settings import brightest
 from raymarch.system import resources

@@ -168,4 +168,4 @@ def test_no_benchmark_counts_them_either(root):
 
 def test_nothing_else_asks_how_much_memory_a_machine_has():
     package = Path(rm.__file__).parent
-    assert [path.name for path in package.rglob("*.py") if "PHYS_PAGES" in path.read_text()] == ["free_memory.py"]
+    assert [path.name for path in package.rglob("*.py") if "PHYS_PAGES" in path.read_text()] == ["resources.py"]

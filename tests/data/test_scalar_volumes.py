@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.volumes.placement import sides_of
 from raymarch.volumes.selection import Selection
+from raymarch.volumes.world_axes import sides_of
 
 RNG = np.random.default_rng(5)
 AFFINE = np.eye(4)

@@ -9,6 +9,7 @@ import pytest
 
 from raymarch.device.image_store import ImagePyramid, ImageStore
 from raymarch.fitting.plan.resolution import footprint_of, halvings
+from raymarch.fitting.plan.survey import Survey
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.views.resize import most_halvings, smaller
@@ -56,17 +57,17 @@ def test_no_side_is_halved_below_what_tiles_need(size, most):
 def test_a_footprint_is_what_the_pixel_sees_and_halving_images_doubles_it():
     views, centre = views_of(64, 48), np.array([0.1, 0.2, -0.3])
     box = np.stack([centre - 0.5, centre + 0.5])
-    assert footprint_of(smaller(views, 2), box) == pytest.approx(2 * footprint_of(views, box))
+    assert footprint_of(Survey(smaller(views, 2)), box) == pytest.approx(2 * footprint_of(Survey(views), box))
     camera = views.cameras[0]
     ahead = camera.position + np.linalg.norm(camera.position - centre) * -camera.world_from_camera[:3, 2]
-    beside = ahead + footprint_of(views[:1], box) * camera.world_from_camera[:3, 0]
+    beside = ahead + footprint_of(Survey(views[:1]), box) * camera.world_from_camera[:3, 0]
     assert np.linalg.norm(np.diff(camera.project(np.stack([ahead, beside]))[0], axis=0)) == pytest.approx(1, rel=1e-6)
 
 
 def test_cameras_in_the_middle_of_the_box_see_its_walls():
     views = views_of(64, 48)[:1]
     eye = views.cameras[0].position
-    assert footprint_of(views, np.stack([eye - 2, eye + 2])) == pytest.approx(2 / views.cameras[0].focal[0])
+    assert footprint_of(Survey(views), np.stack([eye - 2, eye + 2])) == pytest.approx(2 / views.cameras[0].focal[0])
 
 
 def test_views_with_masks_stay_as_they_are():

@@ -112,7 +112,7 @@ def test_a_new_tree_has_no_kernel_of_another_compiled_again(compiled, empty):
         compiled.clear()
         with Grid((8, 8, 8), 3):
             renderer.render(CAMERA)
-            assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
+            assert not set(compiled) & {"march", "integrate", "rays_of_pixels"}
 
 
 def test_a_larger_tree_has_no_kernel_of_another_compiled_again(compiled):
@@ -123,7 +123,7 @@ def test_a_larger_tree_has_no_kernel_of_another_compiled_again(compiled):
         compiled.clear()
         with Grid((40, 8, 8), 2):
             renderer.render(CAMERA)
-            assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
+            assert not set(compiled) & {"march", "integrate", "rays_of_pixels"}
 
 
 def test_a_larger_volume_grows_the_room_once(compiled):

@@ -20,6 +20,7 @@ from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.reading import read_set
 from raymarch.fitting.plan.bounds import box_of_scene
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import preset_of_views
 from raymarch.geometry.pose import exp_rigid
 from raymarch.plot.images import picture
@@ -118,7 +119,7 @@ def test_where_there_are_but_notes_it_is_said(severity, last, capsys):
 def test_preset_and_box_are_those_of_a_fit(own):
     views, box = replace(VIEWS, box=own), np.array([(0, 0, 0), (1, 1, 1)])
     preset, taken, looked_at = _of_fit_to_come(views, None)  # photographs of a room, the cameras in the box if any
-    np.testing.assert_array_equal(taken, box_of_scene(views))
+    np.testing.assert_array_equal(taken, box_of_scene(Survey(views)))
     assert preset == preset_of_views(views) == "photos" and looked_at.box is None
     preset, taken, _ = _of_fit_to_come(views, box)
     assert preset == preset_of_views(views, box) == "default" and taken is box

@@ -1,4 +1,5 @@
-"""Law: what docs/autodiff.md states about Taichi's gradients holds, each numbered statement by an assert of its number.
+"""Law: what examples/autodiff states about the gradients of Taichi holds: an assert of its number proves each numbered
+statement, and docs/autodiff.md names each program once.
 
 An assert marked `trap` states what this Taichi gets wrong. If one fails, a newer Taichi has mended it: the canary.
 """
@@ -16,9 +17,10 @@ from typing import NamedTuple
 
 import pytest
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "autodiff.md"
-HEADING = re.compile(r"(?m)^#{2,3} (?P<title>.+)$")
-BLOCK = re.compile(r"(?ms)(?:^<!-- trap: (?P<trap>[^>]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = ROOT / "docs" / "autodiff.md"
+FOLDER = ROOT / "examples" / "autodiff"
+TRAP = re.compile(r"(?m)^Trap: (.+)$")
 CLAIM = re.compile(r"\((\d+)\)")
 CODE = re.compile(r"`[^`]*`")
 
@@ -42,12 +44,23 @@ for path in sys.argv[1:]:
 """
 
 
-class Block(NamedTuple):
-    """A fenced block; `trap` names what Taichi gets wrong in it, or is empty."""
+class Program(NamedTuple):
+    """An example; `trap` names what Taichi gets wrong in it, or is empty."""
 
     code: str
-    trap: str
-    language: str = "python"
+
+    @property
+    def docstring(self) -> str:
+        return ast.get_docstring(ast.parse(self.code)) or ""
+
+    @property
+    def trap(self) -> str:
+        found = TRAP.search(self.docstring)
+        return found[1] if found else ""
+
+    def claims(self) -> list[int]:
+        """Numbers of the statements, in the order of the text."""
+        return [int(n) for n in CLAIM.findall(CODE.sub("", self.docstring))]
 
     def asserts(self) -> list[tuple[range, set[int], bool]]:
         """The lines, the numbers of the statements proven, and whether it is a trap, of each top-level assert."""
@@ -61,51 +74,20 @@ class Block(NamedTuple):
         return found
 
 
-class Section(NamedTuple):
-    title: str
-    claims: list[int]
-    blocks: list[Block]
+PATHS = sorted(FOLDER.glob("*.py"))
+PROGRAMS = {path.stem: Program(path.read_text(encoding="utf-8")) for path in PATHS}
 
 
-def blocks_of(text: str) -> list[Block]:
-    return [Block(m["code"], m["trap"] or "", m["language"]) for m in BLOCK.finditer(text)]
-
-
-def claims_of(prose: str) -> list[int]:
-    return [int(n) for n in CLAIM.findall(CODE.sub("", prose))]
-
-
-def sections_of(text: str) -> list[Section]:
-    """Prose and block alternate: a piece of prose belongs to the block after it."""
-    _, *pieces = HEADING.split(text)
-    sections = []
-    for title, body in zip(pieces[::2], pieces[1::2], strict=True):
-        prose = BLOCK.split(body)[:: BLOCK.groups + 1]
-        blocks = blocks_of(body)
-        for k, block in enumerate(blocks):
-            sections.append(Section(title, claims_of(prose[k]), [block]))
-        rest = claims_of(prose[-1])
-        if rest or not blocks:
-            sections.append(Section(title, rest, []))
-    return sections
-
-
-TEXT = DOCUMENT.read_text()
-BLOCKS = blocks_of(TEXT)
-SECTIONS = sections_of(TEXT)
-PARTS = set(re.findall(r"(?m)^## (.+)$", TEXT))
-
-
-def verdict(block: Block, outcome: dict, version: str) -> str:
-    """What is to be said of a run of this block; nothing if it did what the document says."""
+def verdict(program: Program, outcome: dict, version: str) -> str:
+    """What is to be said of a run of this program; nothing if it did what its docstring says."""
     if not outcome["error"]:
         return ""
     if outcome["type"] == "AssertionError":
-        for lines, numbers, trap in block.asserts():
+        for lines, numbers, trap in program.asserts():
             if trap and outcome["line"] in lines:
                 return (
-                    f"trap '{block.trap}', statement {sorted(numbers)}: Taichi {version} no longer gets this wrong;"
-                    f" check it and update docs/autodiff.md\n{outcome['error']}"
+                    f"trap '{program.trap}', statement {sorted(numbers)}: Taichi {version} no longer gets this wrong;"
+                    f" check it, and update it and docs/autodiff.md\n{outcome['error']}"
                 )
     return outcome["error"]
 
@@ -113,7 +95,7 @@ def verdict(block: Block, outcome: dict, version: str) -> str:
 def run_all(paths: list[Path]) -> dict[str, dict]:
     """Run the files; where one takes the process down with it, go on with the next in a new process."""
     outcomes = {}
-    todo = [str(p) for p in paths]
+    todo = [str(path) for path in paths]
     env = os.environ | {"TI_SKIP_VERSION_CHECK": "ON", "ENABLE_TAICHI_HEADER_PRINT": "0"}
     while todo:
         command = [sys.executable, "-c", RUNNER, *todo]
@@ -131,67 +113,59 @@ def run_all(paths: list[Path]) -> dict[str, dict]:
 
 
 @pytest.fixture(scope="session")
-def outcomes(tmp_path_factory) -> list[dict]:
-    folder = tmp_path_factory.mktemp("autodiff")
-    paths = [folder / f"block_{k}.py" for k in range(len(BLOCKS))]
-    for path, block in zip(paths, BLOCKS, strict=True):
-        path.write_text(block.code)
-    found = run_all(paths)
-    return [found[str(path)] for path in paths]
-
-
-def name_of(k: int) -> str:
-    return f"{k}-{BLOCKS[k].trap or next(s.title for s in SECTIONS if BLOCKS[k] in s.blocks)}"
+def outcomes() -> dict[str, dict]:
+    found = run_all(PATHS)
+    return {path.stem: found[str(path)] for path in PATHS}
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("k", range(len(BLOCKS)), ids=name_of)
-def test_block_does_what_the_document_says(k, outcomes):
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_does_what_it_says(name, outcomes):
     import taichi
 
     version = ".".join(map(str, taichi.__version__))
-    said = verdict(BLOCKS[k], outcomes[k], version)
+    said = verdict(PROGRAMS[name], outcomes[name], version)
     assert not said, said
 
 
-def test_sections_state_what_blocks_prove():
-    """In each piece, the statements are numbered from 1 and the asserts of its block carry the same numbers."""
-    for section in SECTIONS:
-        if section.title in PARTS and not section.blocks:
-            assert not section.claims
-            continue
-        assert section.blocks, f"{section.title!r} has no block"
-        proven = set().union(*(numbers for b in section.blocks for _, numbers, _ in b.asserts()))
-        assert sorted(section.claims) == list(range(1, len(section.claims) + 1)), section.title
-        assert proven == set(section.claims), section.title
-        assert proven, section.title
+def test_programs_prove_what_they_state():
+    """Statements are numbered from 1, and the asserts carry the same numbers."""
+    for name, program in PROGRAMS.items():
+        claims = program.claims()
+        proven = set().union(*(numbers for _, numbers, _ in program.asserts()))
+        assert claims and sorted(claims) == list(range(1, len(claims) + 1)), name
+        assert proven == set(claims), name
 
 
-@pytest.mark.parametrize("k", range(len(BLOCKS)), ids=name_of)
-def test_block_is_whole(k):
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_is_whole(name):
     """It can be copied and run: it imports Taichi and starts it in f64. A trap is marked in both places or in none."""
-    block = BLOCKS[k]
-    assert block.language == "python"
-    assert "import taichi as ti\n" in block.code
-    assert re.search(r"(?m)^ti\.init\(ti\.cpu, default_fp=ti\.f64", block.code)
-    assert bool(block.trap) == any(trap for *_, trap in block.asserts())
+    program = PROGRAMS[name]
+    assert "import taichi as ti\n" in program.code
+    assert re.search(r"(?m)^ti\.init\(ti\.cpu, default_fp=ti\.f64", program.code)
+    assert bool(program.trap) == any(trap for *_, trap in program.asserts())
 
 
 def test_traps_have_names_of_their_own():
-    traps = [b.trap for b in BLOCKS if b.trap]
+    traps = [program.trap for program in PROGRAMS.values() if program.trap]
     assert traps
     assert len(set(traps)) == len(traps)
 
 
-def test_links_reach_their_headings():
-    titles = re.findall(r"(?m)^#{2,3} (.+)$", TEXT)
-    anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-    targets = set(re.findall(r"\]\(#([^)]+)\)", TEXT))
-    assert targets
-    assert targets <= anchors
+def test_the_page_names_every_program_once():
+    named = re.findall(r"`(\w+)\.py`", DOCUMENT.read_text(encoding="utf-8"))
+    assert sorted(named) == sorted(PROGRAMS)
 
 
-TOY = Block("x = 1\nassert x == 1  # (1)\nassert not (\n    x == 1\n)  # (2) trap\nassert x == 2  # (3)\n", "toy")
+def test_programs_that_others_name_are_there():
+    named = {name for program in PROGRAMS.values() for name in re.findall(r"`(\w+)\.py`", program.docstring)}
+    assert named <= set(PROGRAMS)
+
+
+TOY = Program(
+    '"""Toy.\n\nTrap: toy\n"""\n'
+    "x = 1\nassert x == 1  # (1)\nassert not (\n    x == 1\n)  # (2) trap\nassert x == 2  # (3)\n"
+)
 
 
 def test_canary_names_the_mended_trap(tmp_path):
@@ -199,7 +173,7 @@ def test_canary_names_the_mended_trap(tmp_path):
     path.write_text(TOY.code)
     said = verdict(TOY, run_all([path])[str(path)], "9.9.9")
     assert "trap 'toy', statement [2]: Taichi 9.9.9" in said
-    assert "update docs/autodiff.md" in said
+    assert "docs/autodiff.md" in said
 
 
 @pytest.mark.parametrize("code", ["assert False  # (1)\n", "raise KeyError\n", "import os\nos._exit(3)\n"])
@@ -208,7 +182,7 @@ def test_other_failures_are_no_canary(tmp_path, code):
     paths[0].write_text(code)
     paths[1].write_text("assert True\n")
     found = run_all(paths)
-    said = verdict(Block(code, "toy"), found[str(paths[0])], "9.9.9")
+    said = verdict(Program(code), found[str(paths[0])], "9.9.9")
     assert said
     assert "no longer" not in said
     assert not found[str(paths[1])]["error"]

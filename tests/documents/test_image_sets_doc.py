@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from raymarch.io.image_sets.intrinsics import AXES, COLMAP, DISTORTION, FISHEYE, PERSPECTIVE, UNREAD_LENSES
+from raymarch.io.image_sets.camera_keys import AXES, DISTORTION, FISHEYE, PERSPECTIVE, UNREAD_LENSES
+from raymarch.io.image_sets.camera_models import COLMAP
 from raymarch.io.image_sets.load import READERS
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "image-sets.md").read_text()

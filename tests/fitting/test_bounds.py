@@ -15,6 +15,7 @@ from raymarch.diagnosis.extent import far_away
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.plan.bounds import find_box, visual_hull
+from raymarch.fitting.plan.survey import Survey
 from raymarch.geometry.boxes import grid_of_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
@@ -50,7 +51,7 @@ def masks(cameras, *centres):
 
 def box_of(views):
     with ImageStore(views) as store:
-        return find_box(views, store)
+        return find_box(Survey(views), store)
 
 
 def rod(cameras):
@@ -260,7 +261,7 @@ CONVENTIONS = {
 
 def box_without_alpha(views):
     """The box by the cameras alone, for which nothing has to be on the device."""
-    return find_box(replace(views, images=views.images[..., :3]), None)
+    return find_box(Survey(replace(views, images=views.images[..., :3])), None)
 
 
 @pytest.mark.parametrize(
@@ -271,14 +272,14 @@ def test_a_box_of_all_that_the_cameras_see_comes_with_a_preset_that_takes_others
     images = np.random.default_rng(0).integers(0, 256, (len(ball()), 48, 64, 3), dtype=np.uint8)
     if border is not None:
         images[:, :3], images[:, -3:], images[:, :, :3], images[:, :, -3:] = (border,) * 4
-    find_box(replace(ball(), images=images), None)
+    find_box(Survey(replace(ball(), images=images)), None)
     assert cure in caplog.text
 
 
 def test_alpha_that_is_opaque_everywhere_carves_no_box():
     opaque = ball().images.copy()
     opaque[..., 3] = 255
-    np.testing.assert_array_equal(find_box(replace(ball(), images=opaque), None), box_without_alpha(ball()))
+    np.testing.assert_array_equal(find_box(Survey(replace(ball(), images=opaque)), None), box_without_alpha(ball()))
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
@@ -314,7 +315,7 @@ def moved(i, by):
 def test_a_camera_far_from_the_others_is_named():
     views = posed(ball(), moved(3, (1e6, 0, 0)))
     with pytest.raises(RaymarchError, match=r"view r_3 was taken 1e\+06 world units from the middle .* take it out"):
-        find_box(views, None)
+        find_box(Survey(views), None)
 
 
 ROUND = np.diag([-1.0, 1.0, -1.0, 1.0])
@@ -373,7 +374,7 @@ def test_why_no_place_is_found_is_told(cause):
 
 def test_views_of_one_pose_are_told():
     with pytest.raises(RaymarchError, match="all 16 views have the same pose"):
-        find_box(posed(ball(), lambda *_: np.eye(4)), None)
+        find_box(Survey(posed(ball(), lambda *_: np.eye(4))), None)
 
 
 def test_views_far_from_the_origin_are_not_of_one_pose():
@@ -403,8 +404,8 @@ def outwards(fov):
 def test_cameras_that_look_outwards_are_told_to_give_a_box(caplog):
     """Those that see their box, as they stand in it, go on."""
     with pytest.raises(RaymarchError, match="if the cameras do look outwards, the box cannot be found, give it: box="):
-        find_box(outwards(0.6), None)
-    lower, upper = find_box(outwards(1.8), None)
+        find_box(Survey(outwards(0.6)), None)
+    lower, upper = find_box(Survey(outwards(1.8)), None)
     assert (lower < -1).all()
     assert (upper > 1).all()
     assert "all is well if they do look outwards" in caplog.text

@@ -106,4 +106,4 @@ def test_a_process_that_was_stopped_in_a_step_has_not_spent_its_time(monkeypatch
         shown["work"] += work
         clock.stepped()
     assert clock.seconds == counted
-    assert (f"was stopped for {3601 - counted} s" in caplog.text) == (counted < 3601)
+    assert (f"a step stood still for {3601 - counted} s" in caplog.text) == (counted < 3601)

@@ -21,6 +21,7 @@ from raymarch.fitting.checkpoints.checkpoints import Checkpoints
 from raymarch.fitting.fit import fit
 from raymarch.fitting.plan.bounds import frustum_for
 from raymarch.fitting.plan.budget import require_budget
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.schedule import DONE, ending, is_early
 from raymarch.fitting.settings.objective import Objective, Regulariser
 from raymarch.fitting.settings.settings import FitSettings, preset
@@ -122,8 +123,8 @@ ONE_WAY = [Camera.look_at((x, -4, 0), (x, 0, 0), width=32, height=24) for x in (
 IN_NDC = FitSettings(ndc=True)
 
 
-def seen_by(cameras) -> rm.Views:
-    return rm.Views(list(cameras), [np.full((24, 32, 3), 9, np.uint8)] * len(cameras))
+def seen_by(cameras) -> Survey:
+    return Survey(rm.Views(list(cameras), [np.full((24, 32, 3), 9, np.uint8)] * len(cameras)))
 
 
 PLACES = [

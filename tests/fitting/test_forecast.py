@@ -22,7 +22,6 @@ from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import LOOK, PROBE, SETTLED, Cost, Kind, forecast, forecast_rendering
 from raymarch.fitting.plan.budget import (
     images_of_fit,
-    images_of_views,
     memory_of_fit,
     require_budget,
     room_for_bricks,
@@ -30,6 +29,7 @@ from raymarch.fitting.plan.budget import (
 )
 from raymarch.fitting.plan.plan import plan_fit
 from raymarch.fitting.plan.resolution import affordable
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.schedule import LATE, Schedule
 from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.camera import Camera
@@ -120,10 +120,10 @@ def test_of_images_of_several_sizes_the_largest_are_counted_as_they_are_made_sma
     cameras = [Camera.look_at((0, -4, 0), width=width, height=height) for width, height in sizes]
     views = Views(cameras, [np.full((height, width, 4), 9, np.uint8) for width, height in sizes])
     pixels = 320 * 240 + 2 * 64 * 48
-    assert images_of_views(views) == (pixels, min(workers(), 3) * 320 * 240, 4)
+    assert Survey(views).images == (pixels, min(workers(), 3) * 320 * 240, 4)
     masked = replace(views, masks=[np.zeros((48, 64), bool), None, None])
-    assert images_of_views(masked) == (pixels, 0, 4)  # which no fit makes smaller
-    alike = images_of_fit(FitSettings(), images_of_views(views[[0, 2]]))
+    assert Survey(masked).images == (pixels, 0, 4)  # which no fit makes smaller
+    alike = images_of_fit(FitSettings(), Survey(views[[0, 2]]).images)
     assert alike == images_of_fit(FitSettings(), views[[0, 2]].images.shape)
 
 

@@ -13,6 +13,7 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.plan.bounds import MOST_ACROSS, SPREAD, frustum_for, frustum_of_views
 from raymarch.fitting.plan.plan import plan_fit
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera, border
 from raymarch.geometry.ndc import near_of, rays_in_ndc
@@ -40,7 +41,7 @@ VIEWS = Views(ahead(), NOISE, points=POINTS)
 @pytest.mark.parametrize("points", [POINTS, None], ids=["points", "no points"])
 def test_all_that_the_cameras_see_lies_in_the_frustum(points):
     views = replace(VIEWS, points=points)
-    found = frustum_of_views(views)
+    found = frustum_of_views(Survey(views))
     near = near_of(found.ndc_from_world)
     assert near == pytest.approx(0.8 * 2.0 if points is not None else 0.5 * np.hypot(0.6, 0.4), rel=0.01)
     np.testing.assert_allclose(found.box[:, 2], (-1, 1))
@@ -74,7 +75,7 @@ def test_views_that_have_no_frustum_are_told_why(which):
     cameras, points, why = REFUSED[which]
     views = Views(cameras, NOISE, points=points)
     with pytest.raises(RaymarchError, match=why):
-        frustum_of_views(views)
+        frustum_of_views(Survey(views))
 
 
 def test_cameras_on_a_wide_arc_have_a_frustum_that_is_not_taken_by_itself():
@@ -82,9 +83,9 @@ def test_cameras_on_a_wide_arc_have_a_frustum_that_is_not_taken_by_itself():
     eyes = [np.array([3 * np.sin(a), 3 - 3 * np.cos(a), 1.0]) for a in angles]
     cameras = [Camera.look_at(eye, (0, 3, 1), width=12, height=8, fov=0.9) for eye in eyes]
     views = Views(cameras, NOISE, points=POINTS)
-    assert frustum_of_views(views).spread > SPREAD > frustum_of_views(VIEWS).spread > 1
-    assert frustum_for(views, preset("photos")) is None
-    assert frustum_for(views, preset("photos", ndc=True)) is not None
+    assert frustum_of_views(Survey(views)).spread > SPREAD > frustum_of_views(Survey(VIEWS)).spread > 1
+    assert frustum_for(Survey(views), preset("photos")) is None
+    assert frustum_for(Survey(views), preset("photos", ndc=True)) is not None
 
 
 def test_settings_that_exclude_each_other_are_refused():

@@ -14,11 +14,12 @@ from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.device.pool import Owner
 from raymarch.errors import RaymarchError
-from raymarch.fitting import fitter, forecast
+from raymarch.fitting import fitter, forecast, pruning
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.plan import bounds, plan
+from raymarch.fitting.plan import plan
 from raymarch.fitting.plan.resolution import footprint_of
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
@@ -61,7 +62,7 @@ PLACES = [
     (Grid, "allow"),
     (fitter, "RayBuffer"),
     (Grid, "refresh_occupancy"),
-    (bounds, "list_tiles"),
+    (pruning, "list_tiles"),
 ]
 
 
@@ -170,10 +171,11 @@ def test_images_are_halved_by_the_shortest_edge_of_a_voxel_whichever_that_is(thi
     views = Views([camera], np.zeros((1, 256, 256, 3), np.uint8))
     settings = preset("quick", resolution=65, levels=((0, 0.25), (0.5, 1)), boxes=boxes)
     placed, shape = plan.grid_of_boxes(np.stack([-sides / 2, sides / 2]), settings)
-    pixel = footprint_of(views, placed)
+    survey = Survey(views)
+    pixel = footprint_of(survey, placed)
     for wide, halved in ((0.03, 0), (0.014, 1)):
         how = replace(settings, pyramid=wide / pixel)
-        made = plan.Plan(views, how, placed, Memory(shape, 0, 1, {}), None)
+        made = plan.Plan(survey, how, placed, Memory(shape, 0, 1, {}), None)
         edges = np.linalg.norm(made.affine_of(0)[:3, :3], axis=0)
         assert np.argmin(edges) == thin and edges.max() == pytest.approx(3 * edges.min())
         assert made.halvings_of(0) == halved

@@ -21,6 +21,7 @@ from raymarch.fitting.plan.resolution import (
     footprint_of,
     resolution_for,
 )
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
 from raymarch.views.views import Views
@@ -38,7 +39,7 @@ def views_of(pixels: int, shown: float = 1.0, channels: int = 4) -> Views:
 
 
 def resolution(pixels: int, shown: float = 1.0, channels: int = 4, **changes) -> int:
-    return resolution_for(views_of(pixels, shown, channels), BOX, preset("default", **changes)).resolution
+    return resolution_for(Survey(views_of(pixels, shown, channels)), BOX, preset("default", **changes)).resolution
 
 
 def fewest_steps(pixels: int, wanted: int) -> int:
@@ -50,15 +51,15 @@ def fewest_steps(pixels: int, wanted: int) -> int:
 def test_with_rays_enough_a_voxel_is_as_wide_as_the_pixels_say(pixels):
     found = resolution(pixels, steps=10**6)
     voxel = 2.2 / (found - 1)
-    assert voxel / footprint_of(views_of(pixels), BOX) == pytest.approx(FINE, rel=0.02)
+    assert voxel / footprint_of(Survey(views_of(pixels)), BOX) == pytest.approx(FINE, rel=0.02)
 
 
 def test_finer_than_what_most_pictures_show_wants_twice_the_rays():
-    wide = int(2.2 / (PIXELS * footprint_of(views_of(300), BOX)) + 1)
+    wide = int(2.2 / (PIXELS * footprint_of(Survey(views_of(300)), BOX)) + 1)
     steps = fewest_steps(300, wide)
     assert resolution(300, steps=int(0.95 * RAYS_FINE * steps)) == wide
     assert resolution(300, steps=int(1.5 * RAYS_FINE * steps)) == pytest.approx(wide * 1.5**0.5, abs=4)
-    by_pictures = 2.2 / (PIXELS * footprint_of(views_of(800), BOX)) + 1
+    by_pictures = 2.2 / (PIXELS * footprint_of(Survey(views_of(800)), BOX)) + 1
     assert resolution(800, steps=10**6) == int(by_pictures) > DENSE  # which is fine enough
 
 
@@ -72,7 +73,8 @@ def test_four_times_the_rays_make_voxels_half_as_wide_until_the_pictures_end_it(
 def test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays():
     steps = {"steps": 400, "rays": 8192}
     faces = 1.2 * 2.2 + 2.2 * 1.6 + 1.6 * 1.2
-    full = 4 * np.mean([800**2 * footprint_of(views_of(800)[i], BOX) ** 2 for i in range(3)])  # four silhouettes
+    wide = [footprint_of(Survey(views_of(800)[i]), BOX) for i in range(3)]
+    full = 4 * np.mean(800**2 * np.square(wide))  # four silhouettes
     assert resolution(800, 0.25 * faces / full, **steps) == pytest.approx(2 * resolution(800, **steps), abs=2)
     assert resolution(800, 1.1 * faces / full, **steps) == resolution(800, **steps)  # its box's faces at most
     assert resolution(800, channels=3, **steps) == resolution(800, **steps)  # nor where no alpha tells
@@ -101,7 +103,7 @@ def test_what_was_asked_for_stays_and_too_fine_a_wish_is_said(caplog):
 @pytest.mark.parametrize("gigabytes", [0.7, 1.0, 2.0])
 def test_a_resolution_that_nobody_asked_for_is_one_that_the_memory_has_room_for(gigabytes):
     images = (3, 800, 800, 4)
-    settings = resolution_for(views_of(800), BOX, preset("default", memory=gigabytes))
+    settings = resolution_for(Survey(views_of(800)), BOX, preset("default", memory=gigabytes))
     found = affordable(settings, BOX, images)
     assert LEAST <= found.resolution < settings.resolution
     assert require_budget(found, BOX, images).total <= gigabytes * 1e9

@@ -9,12 +9,14 @@ import pytest
 
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
-from raymarch.fitting.plan.bounds import BEHIND, BOXES_OF_A_SCENE, ENOUGH, MOST, box_of_scene, boxes_of_scene
+from raymarch.fitting.plan.bounds import BEHIND, BOXES_OF_A_SCENE, MOST, box_of_scene, boxes_of_scene
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.io.volumes.volume_file import load, save
+from raymarch.matching.points import MIN_POINTS
 from raymarch.rendering.renderer import render
 from raymarch.views.contents import is_bounded
 from raymarch.views.views import Views
@@ -54,11 +56,11 @@ def test_a_scene_has_an_end_or_not(views, bounded):
 
 
 def test_the_box_is_about_what_the_cameras_look_at():
-    np.testing.assert_allclose(box_of_scene(SCENE), [CENTRE - 2, CENTRE + 2], atol=1e-9)
+    np.testing.assert_allclose(box_of_scene(Survey(SCENE)), [CENTRE - 2, CENTRE + 2], atol=1e-9)
 
 
 def test_of_cameras_that_look_one_way_the_box_is_ahead():
-    lower, upper = box_of_scene(one_way())
+    lower, upper = box_of_scene(Survey(one_way()))
     assert lower[0] < 0 < upper[0]
     assert (lower + upper)[1] / 2 == pytest.approx(np.hypot(2, 2))
 
@@ -84,53 +86,53 @@ def cloud(reach, count=1000, wild=0, centre=CENTRE):
 def test_boxes_are_as_many_as_hold_the_points(reach, boxes, wild):
     """The innermost is 4 wide here, about what the cameras look at; points do not move it."""
     views = with_(points=cloud(reach, wild=wild))
-    assert boxes_of_scene(views) == min(max(boxes + BEHIND, BOXES_OF_A_SCENE), MOST)
-    np.testing.assert_array_equal(box_of_scene(views), box_of_scene(SCENE))
+    assert boxes_of_scene(Survey(views)) == min(max(boxes + BEHIND, BOXES_OF_A_SCENE), MOST)
+    np.testing.assert_array_equal(box_of_scene(Survey(views)), box_of_scene(Survey(SCENE)))
 
 
-@pytest.mark.parametrize("points", [None, cloud(3.0, ENOUGH - 1)], ids=["no points", "too few"])
+@pytest.mark.parametrize("points", [None, cloud(3.0, MIN_POINTS - 1)], ids=["no points", "too few"])
 def test_without_points_boxes_are_as_many_as_ever(points):
-    assert boxes_of_scene(with_(points=points)) == BOXES_OF_A_SCENE
-    np.testing.assert_array_equal(box_of_scene(one_way(points)), box_of_scene(one_way()))
+    assert boxes_of_scene(Survey(with_(points=points))) == BOXES_OF_A_SCENE
+    np.testing.assert_array_equal(box_of_scene(Survey(one_way(points))), box_of_scene(Survey(one_way())))
 
 
 def test_of_cameras_that_look_one_way_the_box_is_about_the_middle_half_of_the_points():
     middle = np.array([0.3, 40, -0.2])
     near, far = cloud(1.0, 501, centre=middle), cloud(7.7, 499, centre=middle)
     views = one_way(np.concatenate([near, far, [(1e6, 1e6, 1e6)]]))
-    lower, upper = box_of_scene(views)
+    lower, upper = box_of_scene(Survey(views))
     np.testing.assert_allclose((lower + upper) / 2, middle, atol=0.1)
     np.testing.assert_allclose(upper - lower, 2, atol=0.3)
-    assert boxes_of_scene(views) == 4 + BEHIND
+    assert boxes_of_scene(Survey(views)) == 4 + BEHIND
 
 
 def test_of_points_on_a_near_and_a_far_plane_the_box_is_about_the_near_one():
     """Bounds of a forward-facing set come as such planes: their middle is that of inverse depths, 1/2 and 1/30."""
     across = np.stack(np.meshgrid(np.linspace(-1, 1, 6), [0], np.linspace(-1, 1, 5)), -1).reshape(-1, 3)
     views = one_way(np.concatenate([across + (0, 2, 0), 15 * across + (0, 30, 0)]))
-    lower, upper = box_of_scene(views)
+    lower, upper = box_of_scene(Survey(views))
     assert (lower + upper)[1] / 2 == pytest.approx(2 / (1 / 2 + 1 / 30))
     assert lower[1] == pytest.approx(2)
-    assert boxes_of_scene(views) == 5 + BEHIND
+    assert boxes_of_scene(Survey(views)) == 5 + BEHIND
 
 
 def test_outward_looking_cameras_are_in_the_middle_of_their_points():
     cameras = [Camera.look_at(c.position, 2 * c.position - CENTRE, width=12, height=8) for c in RING]
-    lower, upper = box_of_scene(with_(cameras=tuple(cameras), points=cloud(9.0)))
+    lower, upper = box_of_scene(Survey(with_(cameras=tuple(cameras), points=cloud(9.0))))
     np.testing.assert_allclose((lower + upper) / 2, CENTRE, atol=0.6)
     np.testing.assert_allclose(upper - lower, 18, atol=0.8)
 
 
 def test_points_in_one_place_are_no_box():
-    same = np.tile(CENTRE, (ENOUGH, 1))
-    np.testing.assert_array_equal(box_of_scene(one_way(same)), box_of_scene(one_way()))
-    assert boxes_of_scene(with_(points=same)) == BOXES_OF_A_SCENE
+    same = np.tile(CENTRE, (MIN_POINTS, 1))
+    np.testing.assert_array_equal(box_of_scene(Survey(one_way(same))), box_of_scene(Survey(one_way())))
+    assert boxes_of_scene(Survey(with_(points=same))) == BOXES_OF_A_SCENE
 
 
 def test_cameras_in_one_point_have_no_box():
     cameras = [Camera.look_at((0, 0, 0), (x, 1, 0), width=12, height=8) for x in (-1, 0, 1)]
     with pytest.raises(RaymarchError, match="all cameras stand in one point"):
-        box_of_scene(Views(cameras, NOISE[:3]))
+        box_of_scene(Survey(Views(cameras, NOISE[:3])))
 
 
 @pytest.mark.parametrize("steps", [2, 3, 5, 10, 20])

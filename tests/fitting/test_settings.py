@@ -8,7 +8,7 @@ from dataclasses import fields
 import click
 import pytest
 
-from raymarch.cli.options import settings_of
+from raymarch.cli.fit import settings_of
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
 from raymarch.fitting.fit import fit

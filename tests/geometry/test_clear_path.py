@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raymarch.cli.paths import matter_of
+from raymarch.cli.viewpoints import matter_of
 from raymarch.geometry import orbit as orbits
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.camera_path import tour

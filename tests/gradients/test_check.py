@@ -18,12 +18,13 @@ from raymarch.gradients import check as checks
 from raymarch.gradients import check_process
 from raymarch.gradients.check import GradientRow, check_rows
 from raymarch.gradients.check_process import CheckTask, GradientReport, check_gradients
-from raymarch.gradients.linearised import EXACT, Linearised, LinearisedTogether, part_met
+from raymarch.gradients.check_sample import part_met
+from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.io.volumes.volume_file import save
 from raymarch.kernels.field.activation import DENSITY_FUNCTIONS
 from raymarch.kernels.integrator import geometry
-from raymarch.rendering.march_settings import March
+from raymarch.rendering.march_settings import EXACT, March
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.transfer_function import TransferFunction
@@ -52,6 +53,7 @@ def test_every_gradient_of_volumes_together_is_good():
         "volumes[0].density": "emission-absorption",
         "volumes[0].colour": "emission-absorption",
         "background": "emission-absorption",
+        "exposure": "emission-absorption",
         "volumes[1].density": "transfer",
         "volumes[1].table": "transfer",
     }
@@ -65,8 +67,8 @@ def test_a_fit_of_several_rays_a_pixel_is_checked_together_with_others_along_sin
     sides = []
 
     def rows(task):
-        with LinearisedTogether(task.volumes, task.camera, marches=list(task.marches), pixels=[0]) as seen:
-            sides.append(seen.members.side)
+        with Linearised(task.volumes, task.camera, march=task.marches, pixels=[0]) as seen:
+            sides.append(seen.medium.side)
         return []
 
     monkeypatch.setattr(CheckTask, "rows", rows)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from raymarch.geometry.camera import Camera
-from raymarch.gradients.linearised import Linearised, _in_chunks
+from raymarch.gradients.linear_medium import _in_chunks
+from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march_settings import March
 from raymarch.volumes.volume import Volume

@@ -53,14 +53,15 @@ def bare(kind, **own):
     return made
 
 
-SEEN = bare(
-    rm.Linearised, volume=VOLUME, march=rm.March(), viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays())
-)
-TOGETHER = bare(rm.TogetherRenderer)
-BOTH = bare(
-    rm.LinearisedTogether,
-    members=SimpleNamespace(volumes=[VOLUME] * 2, marches=[rm.March()] * 2),
-    rays=CAMERA.rays(),
+SEEN, BOTH = (
+    bare(
+        rm.Linearised,
+        alone=count == 1,
+        volumes=[VOLUME] * count,
+        medium=SimpleNamespace(marches=[rm.March()] * count),
+        viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays()),
+    )
+    for count in (1, 2)
 )
 PROJECTOR = bare(rm.Projector, shape=(2, 3, 4), images=(1, 5, 6), cameras=(CAMERA,))
 RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
@@ -99,7 +100,6 @@ USUAL = {
     "truth": SQUARE,
     "views": VIEWS,
     "volume": VOLUME,
-    "volumes": [VOLUME],
     "width": 2,
     "world_from_camera": np.eye(4),
     "world_from_index": np.eye(4),
@@ -197,19 +197,17 @@ REFUSED = {
     "Linearised": [
         of(rm.Linearised, exposure=[(1, 1, 1)], background=[5], columns=[0], pixels=[[0.5]]),
         of(SEEN.set_camera, pixels=[3]),
-        of(SEEN.shifted, {"dot": rm.Parameters()}, h=["a bit"]),
+        of(SEEN.shifted, {"direction": rm.Parameters()}, h=["a bit"]),
         of(SEEN.adjoint, d_image=[np.zeros((3, 4)), np.full((48, 4), NAN)]),
         of(SEEN.jacobian, parameters=[[]]),
+        of(rm.Linearised, {"volume": [VOLUME] * 2}, pixels=[3]),
+        of(BOTH.adjoint, d_image=[np.zeros((3, 4))]),
+        of(BOTH.shifted, {"direction": [rm.Parameters()] * 2}, h=["a bit"]),
     ],
     "Projector": [
         of(rm.Projector, {"shape": (4, 4, 4), "cameras": [CAMERA]}, shape=[(4, 4)], world_from_index=[np.eye(3)]),
         of(PROJECTOR.project, values=[np.zeros((2, 2))]),
         of(PROJECTOR.back, images=["sinogram"]),
-    ],
-    "LinearisedTogether": [
-        of(rm.LinearisedTogether, background=[5], pixels=[3]),
-        of(BOTH.adjoint, d_image=[np.zeros((3, 4))]),
-        of(BOTH.shifted, {"dots": [rm.Parameters()] * 2}, h=["a bit"]),
     ],
     "TransferFunction": [
         of(
@@ -312,9 +310,10 @@ REFUSED = {
         of(rm.Regulariser.named, {"name": "sparsity"}, weight=[-1]),
     ],
     "Renderer": [
-        of(rm.Renderer),
+        of(rm.Renderer, volume=[[], [VOLUME] * 5]),
+        of(rm.Renderer, {"volume": [VOLUME] * 2}),
         of(RENDERER.render, camera=[[CAMERA]], background=[5], depth=[1]),
-        of(RENDERER.trace),
+        of(RENDERER.trace, {"rays": RAYS}, depth=[2]),
     ],
     "Scene": [
         of(rm.Scene),
@@ -608,19 +607,6 @@ REFUSED = {
     "write_mesh": [
         of(rm.write_mesh, {"mesh": MESH, "path": "a.ply"}),
     ],
-    "TogetherRenderer": [
-        of(
-            rm.TogetherRenderer,
-            {"volumes": [VOLUME] * 2},
-            volumes=[[], [VOLUME] * 5],
-            marches=[[rm.March()], [rm.March(jitter=1), rm.March()]],
-        ),
-        of(TOGETHER.render, camera=[[CAMERA]], background=[5]),
-        of(TOGETHER.trace, {"rays": RAYS}, depth=[2]),
-    ],
-    "render_together": [
-        of(rm.render_together, background=[5], extras=[1]),
-    ],
     "render": [
         of(rm.render, camera=[[CAMERA, CAMERA]], background=[5]),
     ],
@@ -700,11 +686,8 @@ ROWS = {
         (lambda: SEEN.tangent(rm.Parameters(table=np.zeros((3, 4)))), "the march has no transfer function"),
         (lambda: SEEN.jacobian("tilt"), "parameter is 'tilt'"),
         (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
-    ],
-    "Projector": [
-        (lambda: rm.Projector((4, 4, 4), np.eye(4), [CAMERA, VOLUME]), "cameras[1] is a Volume"),
-    ],
-    "LinearisedTogether": [
+        (lambda: rm.Linearised([VOLUME] * 2, CAMERA, march=rm.March(mode="x-ray")), "marches[0]: mode x-ray does not"),
+        (lambda: BOTH.tangents(3), "directions are 3"),
         (lambda: BOTH.tangent(rm.Parameters()), "directions are 0, volumes 2; give one for each"),
         (lambda: BOTH.tangent([None, None]), "directions are [None]"),
         (lambda: BOTH.tangent([rm.Parameters(pose=np.zeros(6)), rm.Parameters()]), "directions[0] has pose, want some"),
@@ -716,6 +699,11 @@ ROWS = {
             lambda: BOTH.shifted([rm.Parameters(), rm.Parameters(table=np.zeros((2, 4)))], 1),
             "table: the march has no transfer function",
         ),
+        (lambda: BOTH.jacobian(["pose"]), "directions[0] has pose, want some"),
+        (lambda: BOTH.move(rm.Parameters(step=1.0)), "several volumes together do not move by step, want some of"),
+    ],
+    "Projector": [
+        (lambda: rm.Projector((4, 4, 4), np.eye(4), [CAMERA, VOLUME]), "cameras[1] is a Volume"),
     ],
     "TransferFunction": [
         (lambda: rm.TransferFunction.of_record([1, 2]), "table is a list"),
@@ -836,21 +824,27 @@ ROWS = {
     "write_mesh": [
         (lambda: rm.write_mesh(MESH, "a.png"), "a.png: meshes are written as"),
     ],
-    "TogetherRenderer": [
-        (lambda: rm.TogetherRenderer([VOLUME, CAMERA]), "volumes[1] is a Camera"),
-        (lambda: rm.TogetherRenderer([VOLUME], [rm.March]), "marches[0] is the class March"),
-        (lambda: rm.TogetherRenderer([VOLUME], rm.March(mode="x-ray")), "marches[0]: mode x-ray does not composite"),
+    "Renderer": [
+        (lambda: rm.Renderer(VOLUME, [rm.March()]), "marches are 1, volume is one; give one rm.March"),
+        (lambda: rm.Renderer([VOLUME, CAMERA]), "volumes[1] is a Camera"),
+        (lambda: rm.Renderer([VOLUME], [rm.March]), "marches[0] is the class March"),
+        (lambda: rm.Renderer([VOLUME] * 2, [rm.March()]), "marches are 1, volumes 2"),
+        (lambda: rm.Renderer([VOLUME] * 2, rm.March(mode="x-ray")), "marches[0]: mode x-ray does not composite"),
         (
-            lambda: rm.TogetherRenderer(
-                [VOLUME], rm.March(mode="transfer", transfer=rm.TransferFunction(**TABLE_OF), preintegrated=True)
+            lambda: rm.Renderer(
+                [VOLUME] * 2, rm.March(mode="transfer", transfer=rm.TransferFunction(**TABLE_OF), preintegrated=True)
             ),
             "marches[0] has preintegrated, which several volumes together have not; leave it out",
         ),
-        (lambda: rm.TogetherRenderer([VOLUME, NESTED]), "volumes[1] has nested boxes, want one box"),
-        (lambda: rm.TogetherRenderer([IN_NDC]), "volumes[0] is in NDC, want a box in the world"),
+        (lambda: rm.Renderer([VOLUME, NESTED]), "volumes[1] has nested boxes, want one box"),
+        (lambda: rm.Renderer([IN_NDC, VOLUME]), "volumes[0] is in NDC, want a box in the world"),
+        (
+            lambda: rm.Renderer([VOLUME] * 2, [rm.March(jitter=1), rm.March()]),
+            "marches have jitter 0 and 1, want one for all rays",
+        ),
     ],
     "render": [
-        (lambda: rm.render(CAMERA, VOLUME), "volume is a Camera, want a Volume; call rm.render(volume, camera)"),
+        (lambda: rm.render(CAMERA, VOLUME), "want a Volume, or a list of 1 to 4; call rm.render(volume, camera)"),
     ],
     "save": [
         (lambda: rm.save("x.h5", VOLUME), "volume is 'x.h5', want a Volume; call rm.save(volume, path)"),
@@ -873,7 +867,7 @@ RESULTS = {
     "TorchRendering",
 }
 RESULTS |= {"Solution", "release"}  # made by the package, not by its users; without arguments
-OF_TORCH = {"TorchMarch", "TorchCameras", "TorchRender", "TorchTogether", "TorchVolume"}  # tests/autodiff has them
+OF_TORCH = {"TorchMarch", "TorchCameras", "TorchRender", "TorchVolume"}  # tests/torch_bridge has them
 NAMES = sorted({*REFUSED, *ROWS, *OF_TORCH})
 
 
@@ -961,8 +955,7 @@ INSIDE = {
     "find_cameras": {"changes"},
     "forecast": {"views", "settings", "changes"},
     "Fitter": {"views", "settings", "changes"},
-    "Linearised": {"background", "pixels"},
-    "LinearisedTogether": {"pixels"},
+    "Linearised": {"pixels"},
     "jacobian": {"parameters", "pixels"},
     "register": {"image"},
     "psnr": {"image", "truth", "mask"},

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.arguments.guess import CALLED, guesses
+from raymarch.arguments.guess import guesses
+from raymarch.arguments.names_elsewhere import CALLED
 
 rng = np.random.default_rng(5)
 S, C = rng.random((8, 9, 10)).astype(np.float32), rng.random((8, 9, 10, 3)).astype(np.float32)

@@ -11,7 +11,16 @@ from raymarch.fitting.settings.settings import PRESETS
 from raymarch.kernels.modes.registry import COMPOSITING_MODES, MODES, RAY_MODES
 from raymarch.views.display_values import MOST_SUPERSAMPLE
 
-DOCUMENTS = ("docs/design.md", "docs/words.md", "docs/extending.md", "docs/write-a-mode.md", "CONTRIBUTING.md")
+DOCUMENTS = (
+    "docs/design.md",
+    "docs/words.md",
+    "docs/extending.md",
+    "docs/write-a-mode.md",
+    "docs/how-a-march-is-differentiated.md",
+    "docs/quality.md",
+    "docs/performance.md",
+    "CONTRIBUTING.md",
+)
 PATH = r"`(?:raymarch/)?([a-z_]+(?:/[a-z_0-9]+)+)(?:\.py)?`"
 
 

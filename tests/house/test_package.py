@@ -35,7 +35,7 @@ OPTIONAL = {
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.picture_slices"},
     "zarr": {"io.volumes.zarr"},
-    "pydicom": {"io.volumes.dicom.dicom", "io.volumes.dicom.writing"},
+    "pydicom": {f"io.volumes.dicom.{name}" for name in ("dicom", "series", "writing")},
 }  # a library of an extra, and the modules that know it
 EXAMPLES_OF_EXTRAS = {
     "raymarch.io.meshes.mesh_file": "trimesh",

@@ -40,7 +40,7 @@ def test_a_test_belongs_to_the_group_of_its_file(request):
 
 def test_what_waits_for_whole_is_in_the_command_that_runs_it(root):
     """In all folders, whatever it is a test of."""
-    command = (root / "README.md").read_text().split("<!-- whole -->")[1].split("```")[1]
+    command = (root / "CONTRIBUTING.md").read_text().split("<!-- whole -->")[1].split("```")[1]
     assert "-m whole --whole --skips none" in command and "tests/" not in command
     later = [file for file in FILES if re.search(r"\bwhole\(|mark\.whole\b", file.read_text())]
     assert {"documents", "fitting", "kernels"} <= {file.parent.name for file in later}

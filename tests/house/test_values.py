@@ -22,7 +22,6 @@ from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import OF_BLOCKS, OF_CELLS, require_layout
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.boxes import affine_of_box, require_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit, orbit_of_volume
@@ -611,20 +610,3 @@ def test_a_buffer_closed_before_any_kernel_leaves_nothing_to_check_later():
 
     RayBuffer(4).close()
     assert impl.get_runtime().matrix_fields == []
-
-
-@pytest.mark.parametrize(
-    ("record", "old", "new"), [(kind, old, new) for kind in (March, FitSettings) for old, new in kind.old_names.items()]
-)
-def test_old_names_of_settings_still_work_and_warn_with_the_new_one(record, old, new):
-    with pytest.warns(FutureWarning, match=f"{record.__name__}.{old} is now called {new}"):
-        made = record(**{old: 0.125})
-    with pytest.warns(FutureWarning, match=new):
-        assert getattr(made, new) == getattr(made, old) == 0.125
-    with pytest.warns(FutureWarning, match=new):
-        assert replace(made, **{old: 0.25}) == replace(made, **{new: 0.25})
-
-
-def test_presets_take_old_names_too():
-    with pytest.warns(FutureWarning, match="FitSettings.stop is now called min_transmittance"):
-        assert preset("quick", stop=0.5) == preset("quick", min_transmittance=0.5)

@@ -14,8 +14,8 @@ from sets import COLMAP_CAMERAS, COLMAP_IMAGES, COLMAP_POINTS, random_image, wri
 from skips import require_extra
 
 import raymarch as rm
+from raymarch.io.image_sets.camera_models import COLMAP, UNREAD_COLMAP_MODELS
 from raymarch.io.image_sets.colmap import binary as colmap_binary
-from raymarch.io.image_sets.intrinsics import COLMAP, UNREAD_COLMAP_MODELS
 from raymarch.io.image_sets.load import READERS
 
 LENS = rm.Lens("opencv", (0.05, -0.04, 0, 0.003, -0.002))

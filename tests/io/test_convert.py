@@ -21,7 +21,7 @@ import raymarch as rm
 from raymarch import cli
 from raymarch.io.files.hdf5 import digest_of
 from raymarch.io.image_sets.convert import convert
-from raymarch.io.image_sets.hdf5 import reading
+from raymarch.io.image_sets.hdf5 import image_set, reading
 from raymarch.io.image_sets.hdf5.writing import CHUNK, write_views
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "image-sets.md"
@@ -63,7 +63,7 @@ def require_equal(found, views):
         assert found.image(i).shape == views.image(i).shape and found.image(i).tobytes() == views.image(i).tobytes()
         a, b = found.mask(i), views.mask(i)
         assert (a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes())
-    for a, b in ((found.points, views.points), (found.box, views.box)):
+    for a, b in ((found.points, views.points), (found.box, views.box), (found.bounds, views.bounds)):
         assert (a is None) == (b is None) and (a is None or np.array_equal(a, b))
 
 
@@ -75,6 +75,7 @@ def refused(call, *said):
 
 
 POINTS = np.random.default_rng(3).normal(size=(20, 3))
+PLANES = [(0.5, 90.0), (1 / 3, 2.0), (1e-3, 1.0), (2, 3)]
 BOX = [(-1, -1.1, -1 / 3), (1, 1, 1e-3)]
 BLANK = rm.Views([rm.Camera.look_at((4, 0, 0), width=700, height=500)] * 2, np.zeros((2, 500, 700, 4), np.uint8))
 KINDS = {
@@ -85,6 +86,8 @@ KINDS = {
     "masks": {"train": some(masked=True), "test": some(2, 1)},
     "points and box": {"train": some(points=POINTS, box=BOX), "test": some(2, 1, points=POINTS, box=BOX)},
     "points that differ": {"train": some(points=POINTS), "a": some(2, 1, points=POINTS[:5]), "b": some(2, 2)},
+    "near and far": {"train": some(bounds=PLANES), "test": some(2, 1, bounds=PLANES[:2])},
+    "near and far of one split": {"train": some(bounds=PLANES), "test": some(2, 1)},
     "a split that is another's": {"train": some(), "test": some(5, 1), "val": some(5, 1)},
     "views that splits share": {"train": some(5, 1), "test": some(5, 1)[[4, 0]]},
     "all at once": {
@@ -99,7 +102,7 @@ KINDS = {
 def test_what_is_written_is_read_to_the_byte(kind, tmp_path):
     file = tmp_path / "set.h5"
     assert write_views(KINDS[kind].items(), file) == {name: len(views) for name, views in KINDS[kind].items()}
-    assert reading.splits(file) == tuple(KINDS[kind])
+    assert image_set.splits(file) == tuple(KINDS[kind])
     for name, views in KINDS[kind].items():
         found = rm.load_views(file, name)
         require_equal(found, views)
@@ -305,6 +308,8 @@ WRONG = {
     "views beyond the last": ("record", split(views=[9]), "views is a list of 1, want numbers of 0 to 8"),
     "no views": ("record", split(views=[]), "views is a list of 0"),
     "points beyond the last": ("record", split(points=[0, 21]), "points is [0, 21]"),
+    "near and far too few": ("record", split(bounds=[1.0]), "bounds is a list of 1, want two numbers a view"),
+    "far nearer than near": ("record", split(bounds=[2.0, 1.0]), "bounds has 2.0, 1.0, want 0 < near < far"),
     "a background of two": ("record", split(background=[1, 1]), "background is a list of 2"),
     "a background beyond 1": ("record", split(background=[1, 1, 7]), "background"),
     "a box that is empty": ("record", split(box=[0] * 6), "box"),
@@ -357,7 +362,7 @@ def test_no_flipped_bit_goes_unseen(count, tmp_path, caplog):
         file.write_bytes(data)
         began = time.perf_counter()
         try:
-            found = reading.detect(file) and reading.views_of(file, "train", for_fit=False, downscale=1.0)
+            found = image_set.detect(file) and image_set.read(file, for_fit=False)
         except rm.RaymarchError as error:
             refusals += 1
             assert "\n" not in str(error)

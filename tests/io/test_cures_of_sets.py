@@ -604,7 +604,7 @@ def test_masks_that_are_white_all_over_or_in_a_folder_of_their_own_are_said(tmp_
     frame(1, mask_path="masks/m.png")(folder)
     caplog.clear()
     rm.load_views(folder, "all")
-    assert "1 of 3 masks are white all over and take nothing out (m.png)" in caplog.text
+    assert "1 of 3 masks are black nowhere and take nothing out (m.png)" in caplog.text
 
 
 def test_masks_read_as_alpha_are_empty_where_they_are_black(tmp_path):

@@ -463,12 +463,12 @@ def a_folder_of_one_file(folder):
 
 @case("claim it alike; choose by format=")
 def a_file_of_two_formats(folder):
-    from raymarch.io.volumes import format as formatting
+    from raymarch.io.volumes import format_choice
 
     np.save(folder / "a.bin", PAGES)
     (folder / "a.bin.npy").rename(folder / "a.bin")
     both = [rm.Format(name, ".x", lambda path: True, np.load, np.save) for name in ("one", "other")]
-    yield lambda: formatting.format_of(folder / "a.bin", both)
+    yield lambda: format_choice.format_of(folder / "a.bin", both)
     yield lambda: shell("info", folder / "a.bin", "--format", "npy")
 
 

@@ -14,7 +14,7 @@ from raymarch.io.files import strict
 from raymarch.io.volumes.format import Format, read_volume, write_volume
 from raymarch.io.volumes.hdf5 import scalar
 from raymarch.io.volumes.scalar_format import damage_told, scalar_format
-from raymarch.io.volumes.vtk import read
+from raymarch.io.volumes.xdmf import read
 
 OURS = [
     KeyError("axes"), IndexError("list index out of range"), AttributeError("'NoneType' object has no attribute 'x'"),

@@ -14,7 +14,7 @@ from raymarch.cli import cli
 from raymarch.io.files import strict
 from raymarch.io.files.temporary import sweep, temporary_in
 from raymarch.io.volumes import volume_file
-from raymarch.io.volumes.format import format_of
+from raymarch.io.volumes.format_choice import format_of
 from raymarch.io.volumes.hdf5.volume import HDF5
 
 VOLUME = rm.Volume(

@@ -19,7 +19,7 @@ from raymarch.cli import cli
 from raymarch.device import memory
 from raymarch.errors import RaymarchError
 from raymarch.io.files import strict
-from raymarch.io.image_sets.frames import unique_names
+from raymarch.io.image_sets.frame_file import unique_names
 from raymarch.io.image_sets.load import LAYOUTS, load_views
 from raymarch.io.images.write import write_depth, write_png
 from raymarch.system.resources import workers
@@ -580,7 +580,7 @@ def test_no_two_views_are_one_file_name_on_any_disk(files):
 def test_a_file_that_two_frames_list_is_said(tmp_path, caplog):
     folder = write_set(tmp_path / "set", frames=framed(file_path="train/r_0"))
     assert load_views(folder).names == ("r_0", "r_0_2", "r_2")
-    assert "some frames list the same image (r_0.png in 0, 1)" in caplog.text
+    assert "some frames list the same image (r_0.png 2 times)" in caplog.text
 
 
 def images_of(kind):

@@ -15,7 +15,7 @@ from raymarch.io.files.strict import parse_json
 from raymarch.io.image_sets.metashape import _exports
 from raymarch.io.videos.camera_path_file import load_camera_path
 from raymarch.io.volumes.volume_file import convert_volume, load, save
-from raymarch.io.volumes.vtk import write_beside
+from raymarch.io.volumes.xdmf import write_beside
 from raymarch.views.identity import is_same_source
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.volume import Volume

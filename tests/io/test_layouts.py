@@ -19,6 +19,7 @@ from skips import require_shared
 from whole import whole
 
 import raymarch as rm
+from raymarch.fitting.plan.survey import corners_of_bounds
 from raymarch.io.files import strict
 from raymarch.io.image_sets.colmap import text as colmap_text
 from raymarch.io.image_sets.load import READERS
@@ -194,9 +195,15 @@ def test_a_readme_without_a_box_is_no_box(tmp_path):
     assert rm.load_views(folder).box is None
 
 
-def test_bounds_of_llff_are_points_on_its_planes(tmp_path):
+@pytest.mark.parametrize("split", ["train", "test", "all"])
+def test_bounds_of_llff_are_the_planes_of_each_view(split, tmp_path):
+    """In parts of the set too; and as points, nine on either plane, the image's corners among them."""
     folder, cameras = write("LLFF", tmp_path / "set")
-    points = rm.load_views(folder, "test").points
+    views = rm.load_views(folder, split)
+    assert views.points is None
+    np.testing.assert_array_equal(views.bounds, [(1.5, 6.5)] * len(views))
+    np.testing.assert_array_equal(views[1:].bounds, views.bounds[1:])
+    points = corners_of_bounds(rm.load_views(folder, "all"))
     assert points.shape == (9 * 18, 3)
     depth = (cameras[3].rotation @ points[54:72].T + cameras[3].translation[:, None])[2]
     assert sorted(np.round(depth, 9)) == [1.5] * 9 + [6.5] * 9
@@ -639,7 +646,7 @@ def test_mutated_files_are_read_or_refused_in_one_line(kind, count, tmp_path, mo
     folder = writer(tmp_path, cameras[:2], **how)
     reader = next(one for one in READERS if one.name == kind)
 
-    def cameras_alone(frames, folder, source, **_):
+    def cameras_alone(frames, folder, source, *_, **__):
         made = [frame.camera(8, 6) for frame in frames if frame.file.is_file()]
         return rm.Views(
             made or [rm.Camera.look_at((1, 0, 0), width=8, height=6)], np.zeros((max(len(made), 1), 6, 8, 3), np.uint8)

@@ -86,7 +86,7 @@ def cameras_of_transforms(path, monkeypatch):
     monkeypatch.setattr(
         transforms, "views_of_frames", lambda frames, *_, **__: [frame.camera(8, 6) for frame in frames]
     )
-    return transforms.read(path.parent, "all")
+    return transforms.TRANSFORMS.read(path.parent, "all")
 
 
 def cameras_of_model(path, monkeypatch):

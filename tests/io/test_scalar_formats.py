@@ -235,7 +235,7 @@ def test_values_that_are_not_finite_are_counted_and_taken_as_asked(bad, tmp_path
         assert found.values[1, 2, 3] == found.values[4, 5, 6] == put
         assert f"2 of its 210 values are NaN or infinite; taken as {put:g}" in caplog.text
     np.save(tmp_path / "b.npy", np.full(SHAPE, bad, "f4"))
-    refused(lambda: rm.load(tmp_path / "b.npy", nan="empty"), "210 of its 210 values")
+    refused(lambda: rm.load(tmp_path / "b.npy", nan="empty"), "all its values")
 
 
 def test_one_of_several_channels_is_chosen(tmp_path):

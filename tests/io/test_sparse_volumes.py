@@ -332,8 +332,10 @@ HURT_AT_ONCE = {
     "no shape": (noted("table", "shape", None), "table lacks the attribute shape"),
     "another edge": (noted("table", "edge", 4), "attribute edge of table is 4, want 8"),
     "no edge": (noted("table", "edge", None), "table lacks the attribute edge"),
-    "no table": (lambda f: f.__delitem__("table"), "lacks table; want exactly table, density"),
-    "a table in a dense file": (noted("/", "format_version", 1), "also holds table; want exactly density"),
+    "no table": (
+        lambda f: f.__delitem__("table"),
+        "density is float32 (5, 8, 8, 8), want float32 or float64 (x, y, z)",
+    ),
     "small cubes": (replaced("density", np.zeros((5, 4, 8, 8), "f4")), "density is float32 (5, 4, 8, 8), want float32"),
     "dense arrays": (replaced("density", np.zeros(SHAPE, "f4")), "density is float32 (24, 9, 17), want float32 or"),
     "half precision": (replaced("density", np.zeros((5, 8, 8, 8), "f2")), "density is float16"),

@@ -15,7 +15,8 @@ from sets import POSES, framed, random_image, write_colmap, write_set
 import raymarch as rm
 from raymarch import RaymarchError
 from raymarch.io.image_sets.frames import Frame, views_of_frames
-from raymarch.io.image_sets.reader import held_out
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.read_options import ReadOptions
 from raymarch.io.images import decode as decoder
 from raymarch.io.images.decode import decode
 from raymarch.io.images.header import Header
@@ -109,7 +110,7 @@ def test_a_smaller_set_has_the_same_rays(tmp_path, downscale):
     """The corners of the image are where they were, whatever its size was rounded to."""
     frames = write_images(tmp_path / "set", [(8, 6), (11, 7)])
     large = views_of_frames(frames, tmp_path / "set", tmp_path / "set")
-    small = views_of_frames(frames, tmp_path / "set", tmp_path / "set", downscale=downscale)
+    small = views_of_frames(frames, tmp_path / "set", tmp_path / "set", ReadOptions(downscale=downscale))
     for i, (a, b) in enumerate(zip(large.cameras, small.cameras, strict=True)):
         assert (b.width, b.height) == tuple(round(Fraction(n) / Fraction(downscale)) for n in (a.width, a.height))
         for axis, (n, m) in enumerate([(a.width, b.width), (a.height, b.height)]):
@@ -200,7 +201,7 @@ def test_a_mask_is_read_with_its_image(tmp_path, caplog):
     np.testing.assert_array_equal(views.mask(0), MASK)
     assert views.mask(1) is None and views.mask(2) is None
     assert "1 masks are missing, all pixels of their images count (none.png)" in caplog.text
-    small = views_of_frames(frames, tmp_path / "set", tmp_path / "set", downscale=2)
+    small = views_of_frames(frames, tmp_path / "set", tmp_path / "set", ReadOptions(downscale=2))
     np.testing.assert_array_equal(small.mask(0), MASK.reshape(3, 2, 4, 2).all((1, 3)))
     assert views[[1, 2]].masks is None
     np.testing.assert_array_equal(views[[1, 0]].mask(1), MASK)
@@ -255,13 +256,13 @@ def test_masks_are_as_many_as_views_whatever_they_take_out(masks):
     ],
 )  # fmt: skip
 def test_every_so_many_th_is_held_out(split, holdout, want):
-    assert held_out(10, split, holdout, Path("set")) == want
+    assert held_out(10, ReadOptions(split, holdout=holdout), Path("set")) == want
 
 
 def test_frames_are_held_out_in_the_order_of_their_names(tmp_path, caplog):
     frames = [Frame(Path(f"set/{name}.png"), camera) for name in "dbca"]
-    assert [frame.file.stem for frame in held_out(frames, "test", 2, tmp_path)] == ["a", "c"]
-    assert [frame.file.stem for frame in held_out(frames, "train", 2, tmp_path)] == ["b", "d"]
+    assert [frame.file.stem for frame in held_out(frames, ReadOptions("test", holdout=2), tmp_path)] == ["a", "c"]
+    assert [frame.file.stem for frame in held_out(frames, ReadOptions("train", holdout=2), tmp_path)] == ["b", "d"]
     assert "one view in 2 is held out for test, 2 of 4 (--holdout K, 0 for none)" in caplog.text
 
 
@@ -269,8 +270,9 @@ def test_frames_of_one_image_are_in_one_split(tmp_path, caplog):
     names = ["a", "b", "b", "./b", "c", "d"]
     frames = [Frame(Path(f"set/{name}.png"), camera) for name in names]
     for holdout in (1, 2, 3, 4):
-        out = {frame.file.stem for frame in held_out(frames, "test", holdout, tmp_path)}
-        left = set() if holdout == 1 else {frame.file.stem for frame in held_out(frames, "train", holdout, tmp_path)}
+        out = {frame.file.stem for frame in held_out(frames, ReadOptions("test", holdout=holdout), tmp_path)}
+        rest = ReadOptions("train", holdout=holdout)
+        left = set() if holdout == 1 else {frame.file.stem for frame in held_out(frames, rest, tmp_path)}
         assert not out & left and out | left == {"a", "b", "c", "d"}
     assert "2 frames list an image that another one lists" in caplog.text
 
@@ -286,7 +288,7 @@ def test_frames_of_one_image_are_in_one_split(tmp_path, caplog):
 )
 def test_a_split_that_is_not_there_is_said(count, split, holdout, said):
     with pytest.raises(RaymarchError, match=said) as error:
-        held_out(count, split, holdout, Path("set"))
+        held_out(count, ReadOptions(split, holdout=holdout), Path("set"))
     assert "\n" not in str(error.value)
 
 

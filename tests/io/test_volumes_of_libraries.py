@@ -15,7 +15,7 @@ from skips import require_extra
 from test_scalar_formats import PLACES, SHAPE, refused, require_place, volume
 
 import raymarch as rm
-from raymarch.io.volumes import zarr as zarr_chunks
+from raymarch.io.volumes import zarr as zarr_format
 
 nibabel, nrrd, tifffile, mrcfile, zarr, pydicom = (
     require_extra(name, "formats") for name in ("nibabel", "nrrd", "tifffile", "mrcfile", "zarr", "pydicom")
@@ -531,7 +531,7 @@ def test_a_chunk_that_unpacks_to_more_than_its_metadata_declare_is_refused_befor
     codec, how, tmp_path, monkeypatch
 ):
     """And one that does not is read, whatever filters make of its numbers."""
-    monkeypatch.setattr(zarr_chunks, "MOST_BEYOND", 10_000)
+    monkeypatch.setattr(zarr_format, "MAX_BEYOND", 10_000)
     (file,) = level_of(tmp_path / "a.zarr", compressors=NUMCODECS[codec](), **how)
     np.testing.assert_array_equal(rm.load(tmp_path / "a.zarr").values, VALUES)
     file.write_bytes(NUMCODECS[codec]().encode(bytes(SMALL)))
@@ -540,7 +540,7 @@ def test_a_chunk_that_unpacks_to_more_than_its_metadata_declare_is_refused_befor
 
 
 def test_bytes_behind_a_stream_and_frames_without_their_size_are_counted_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(zarr_chunks, "MOST_BEYOND", 10_000)
+    monkeypatch.setattr(zarr_format, "MAX_BEYOND", 10_000)
     packed = {name: NUMCODECS[name]().encode(bytes(100)) for name in ("GZip", "BZ2", "Zstd")}
     large = {name: NUMCODECS[name]().encode(bytes(SMALL)) for name in packed}
     skipped = b"\x50\x2a\x4d\x18\3\0\0\0abc"
@@ -562,7 +562,7 @@ def test_bytes_behind_a_stream_and_frames_without_their_size_are_counted_too(tmp
 @pytest.mark.parametrize("crop", [None, ((0, 2), (0, 2), (0, 2))], ids=["whole", "part"])
 @pytest.mark.parametrize("name", ["GzipCodec", "ZstdCodec", "BloscCodec"])
 def test_chunks_in_shards_are_measured_one_by_one(name, crop, tmp_path, monkeypatch):
-    monkeypatch.setattr(zarr_chunks, "MOST_BEYOND", 10_000)
+    monkeypatch.setattr(zarr_format, "MAX_BEYOND", 10_000)
     shape = tuple(2 * ((n + 1) // 2) for n in VALUES.T.shape)
     compressors = (getattr(zarr.codecs, name)(), zarr.codecs.Crc32cCodec())
     how = {"version": 3, "chunks": (2, 2, 2), "shards": shape, "compressors": compressors}
@@ -610,10 +610,10 @@ def read_by(way, store, key, part):
 @pytest.mark.parametrize("way", WAYS)
 def test_a_chunk_is_measured_in_whichever_way_it_is_read(way, in_part, tmp_path, monkeypatch):
     """As zarr reads parts of shards from version 3.3 on: by the ranges that they have in their file, all at once."""
-    monkeypatch.setattr(zarr_chunks, "MOST_BEYOND", 10_000)
+    monkeypatch.setattr(zarr_format, "MAX_BEYOND", 10_000)
     (file,) = level_of(tmp_path / "a.zarr", compressors=NUMCODECS["GZip"]())
     array = zarr.open_group(str(tmp_path / "a.zarr"), mode="r")["0"]
-    store = zarr_chunks.measured_store(tmp_path / "a.zarr", {"0": zarr_chunks.chunks_of(array, "level 0 has")})
+    store = zarr_format.measured_store(tmp_path / "a.zarr", {"0": zarr_format.chunks_of(array, "level 0 has")})
     key, chunk = file.relative_to(tmp_path / "a.zarr").as_posix(), file.read_bytes()
     bomb = NUMCODECS["GZip"]().encode(bytes(SMALL))
     for data in (chunk, bomb):
@@ -628,8 +628,8 @@ def test_a_chunk_is_measured_in_whichever_way_it_is_read(way, in_part, tmp_path,
 def test_chunks_are_measured_next_to_each_other(tmp_path, monkeypatch):
     """Each of two waits until the other is being measured too."""
     assert len(level_of(tmp_path / "a.zarr", chunks=(4, *VALUES.T.shape[1:]))) == 2
-    both, measured = threading.Barrier(2, timeout=20), zarr_chunks.unpacked_bytes
-    monkeypatch.setattr(zarr_chunks, "unpacked_bytes", lambda *told: (both.wait(), measured(*told))[1])
+    both, measured = threading.Barrier(2, timeout=20), zarr_format.unpacked_bytes
+    monkeypatch.setattr(zarr_format, "unpacked_bytes", lambda *told: (both.wait(), measured(*told))[1])
     np.testing.assert_array_equal(rm.load(tmp_path / "a.zarr").values, VALUES)
 
 
@@ -799,7 +799,7 @@ def test_a_number_that_is_none_costs_a_series_nothing(tmp_path):
     np.testing.assert_array_equal(rm.load(tmp_path / "a.dicom").values, VALUES)
 
 
-def test_pixels_that_are_floats_are_refused_and_not_cut(tmp_path):
+def test_pixels_that_are_floats_are_not_cut_to_whole_numbers(tmp_path):
     series(tmp_path / "a.dicom")
     frames_of(tmp_path / "a.dicom", tmp_path / "map.dcm")
     data = pydicom.dcmread(tmp_path / "map.dcm")
@@ -808,7 +808,7 @@ def test_pixels_that_are_floats_are_refused_and_not_cut(tmp_path):
     for tag in ("PixelData", "BitsStored", "HighBit", "PixelRepresentation"):
         delattr(data, tag)
     data.save_as(tmp_path / "map.dcm")
-    refused(lambda: rm.load(tmp_path / "map.dcm"), "map.dcm: holds float32 pixels, want whole numbers; convert it")
+    np.testing.assert_array_equal(rm.load(tmp_path / "map.dcm").values, np.float32(0.7))
 
 
 def test_a_tilted_gantry_is_a_sheared_volume(tmp_path):

@@ -12,11 +12,11 @@ import pytest
 from whole import whole
 
 from raymarch.device import pool as device_pool
-from raymarch.device.brick_grid import BrickGrid, bricks_read, grow, places_of
+from raymarch.device.brick_grid import BrickGrid, bricks_read, places_of
 from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
-from raymarch.fitting.pruning import Pruning, next_level
+from raymarch.fitting.pruning import Pruning
 from raymarch.fitting.settings.objective import Regulariser
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.rays import Rays
@@ -276,7 +276,7 @@ def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged(small, monke
         grid.measure_occupancy()
         grid.fields.nonfinite_step[None] = 7
         cells, table, values = grid.occupied_cells(), grid.table(), grid.download()
-        assert grow(grid, v.bricks.count + 300)
+        assert grid.grow(v.bricks.count + 300)
         assert grid.room == v.bricks.count + 300
         assert grid.fields.nonfinite_step[None] == 7
         now = grid.occupied_cells(), grid.table(), *grid.download()
@@ -284,7 +284,7 @@ def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged(small, monke
             np.testing.assert_array_equal(one, before)
         assert (grid.slots, grid.moments) == (1, True)
         grid.fields.m_density.fill(0.5)
-        assert not grow(grid, 10**8)
+        assert not grid.grow(10**8)
         np.testing.assert_array_equal(grid.table(), table)
         assert np.all(grid.fields.m_density.to_numpy() == 0.5)
 
@@ -333,7 +333,7 @@ def test_a_grid_that_has_no_memory_to_grow_keeps_its_moments(monkeypatch):
         grid.upload(v)
         grid.fields.m_density.fill(0.5)
         monkeypatch.setattr("raymarch.device.memory.available_bytes", lambda: 0)
-        assert not grow(grid, 10_000)
+        assert not grid.grow(10_000)
         assert np.all(grid.fields.m_density.to_numpy() == 0.5)
         np.testing.assert_array_equal(grid.download()[0], v.density)
 
@@ -348,12 +348,12 @@ def test_moments_begin_anew_where_a_grid_was_refused_the_memory_that_was_found_f
         allocate(self, places)
 
     monkeypatch.setattr(Pruning, "prune", lambda self: None)
-    monkeypatch.setattr(Pruning, "make_room", lambda self, shape, most: grow(self.grid, 10_000))
+    monkeypatch.setattr(Pruning, "make_room", lambda self, shape, most: self.grid.grow(10_000))
     with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=1, moments=True) as grid:
         grid.upload(v)
         grid.fields.m_density.fill(0.5)
         monkeypatch.setattr(BrickGrid, "_allocate", refused)
-        assert next_level(grid, None, None, FitSettings(), 0.0, 1, grid.shape, lambda room: room)
+        assert Pruning(grid, None, None, FitSettings(), 0.0).next_level(1, grid.shape, lambda room: room)
         assert not grid.fields.m_density.to_numpy().any()
         np.testing.assert_array_equal(grid.download()[0], v.density)
 

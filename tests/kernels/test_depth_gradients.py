@@ -15,12 +15,11 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
 from raymarch.kernels.field.copies import clear_gradients
-from raymarch.kernels.integrator.passes import COMPOSITING
-from raymarch.kernels.modes.isosurface import distance_geometry_adjoint
+from raymarch.kernels.integrator.passes import passes_of
+from raymarch.kernels.modes.registry import MODES
 
 STEP = 0.11
 CASES = [("emission-absorption", True), ("additive", False)]  # mode, jitter
-GRADIENTS = COMPOSITING.depth_gradients
 
 
 class Depths:
@@ -40,7 +39,9 @@ class Depths:
         self.buffer.upload(self.rays)
         variant = drive.reading_of(self.grid, self.buffer, mode, self.jitter)
         self.call = (variant, count, STEP, 0.0)
-        COMPOSITING.depth(self.grid.fields, self.buffer.fields, *self.call)
+        self.passes = passes_of(variant.mode)
+        self.gradients = self.passes.depth_gradients
+        self.passes.depth(self.grid.fields, self.buffer.fields, *self.call)
 
     def reference(self, volume=None, rays=None):
         return reference.depth(volume or self.volume, rays or self.rays, STEP, 0.0, self.mode, self.jitter)
@@ -54,20 +55,20 @@ class Depths:
         """d_density."""
         self.set_gradient(d_depth)
         clear_gradients(self.grid.fields)
-        GRADIENTS.adjoint(self.grid.fields, self.buffer.fields, *self.call)
+        self.gradients.adjoint(self.grid.fields, self.buffer.fields, *self.call)
         self.grid.reduce_slots()
         return self.grid.download_gradient()[0]
 
     def tangent(self, dot_density):
         self.dots.upload([Parameters(density=dot_density)])
         where = self.motion.fields.dot_depth
-        GRADIENTS.tangent(self.grid.fields, self.dots.fields, self.buffer.fields, where, *self.call)
+        self.gradients.tangent(self.grid.fields, self.dots.fields, self.buffer.fields, where, *self.call)
         return where.to_numpy()[: len(self.rays), 0]
 
     def geometry_adjoint(self, d_depth):
         """Gradients by index-space origin and way (ray, 3), and dt (ray,)."""
         self.set_gradient(d_depth)
-        GRADIENTS.geometry_adjoint(self.grid.fields, self.buffer.fields, self.motion.fields, *self.call)
+        self.gradients.geometry_adjoint(self.grid.fields, self.buffer.fields, self.motion.fields, *self.call)
         origin, way, _, dt = self.motion.gradients(len(self.rays))
         return origin, way, dt
 
@@ -77,7 +78,7 @@ class Depths:
         moved = [(dot @ linear.T)[:, None] for dot in (dot_origin, dot_direction)]
         self.motion.upload(*moved, dot_direction[:, None], np.zeros(1))
         motion = self.motion.fields
-        GRADIENTS.geometry_tangent(self.grid.fields, self.buffer.fields, motion, motion.dot_depth, *self.call)
+        self.gradients.geometry_tangent(self.grid.fields, self.buffer.fields, motion, motion.dot_depth, *self.call)
         return motion.dot_depth.to_numpy()[: len(self.rays), 0]
 
 
@@ -138,6 +139,8 @@ def test_what_clips_a_surface_does_not_move_how_deep_it_is():
         for field in (motion.d_place_origin, motion.d_place_way):
             field.fill(7.0)
         call = (replace(variant, clipped=True), *depths.call[1:])
-        distance_geometry_adjoint(depths.grid.fields, depths.buffer.fields, motion, *call)
+        passes_of(MODES["isosurface"]).depth_gradients.geometry_adjoint(
+            depths.grid.fields, depths.buffer.fields, motion, *call
+        )
         for moved in depths.motion.place_gradients(len(depths.rays)):
             np.testing.assert_array_equal(moved, 0.0)

@@ -8,9 +8,7 @@ import cases
 import numpy as np
 import pytest
 import reference
-from whole import whole
 
-from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.integrator.passes import passes_of
@@ -108,20 +106,3 @@ def test_what_is_level_is_lit_by_ambient_light_alone(level):
     np.testing.assert_allclose(image[:, :3], (1 - image[:, 3:]) * LAMP.ambient * np.array(colour), rtol=0, atol=1e-12)
     assert 0 < np.abs(by).max() < 10
     assert (along * w).sum() == pytest.approx((by * moved).sum(), rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "shading",
-    [
-        pytest.param(LAMP, id="lamp"),
-        whole(HEADLIGHT, id="headlight"),
-        whole(replace(LAMP, smooth=False), id="facets"),
-        pytest.param(replace(HEADLIGHT, ambient=0.9, occlusion=0.6), id="occlusion"),
-    ],
-)
-def test_every_gradient_passes_the_dot_test_and_the_difference(shading):
-    with linearised(shading) as seen:
-        rows = {row.parameter: row for row in check_rows(seen, pairs=2)}
-    assert {"density", "table", "background", "pose", "focal", "step", "box"} < set(rows) and "colour" not in rows
-    for row in rows.values():
-        assert row.verdict == "good" and row.dot < 1e-12 and row.difference < 1e-7, row

@@ -16,7 +16,8 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
-from raymarch.gradients.linearised import Linearised, part_met
+from raymarch.gradients.check_sample import part_met
+from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.plot.volumes import slices
 from raymarch.rendering.march_settings import March

@@ -20,7 +20,8 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
-from raymarch.gradients.linearised import Linearised, part_met
+from raymarch.gradients.check_sample import part_met
+from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.kernels.field.copies import fill
 from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY

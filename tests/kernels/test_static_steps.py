@@ -11,9 +11,9 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.tangents import RayTangents
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
-from raymarch.kernels.integrator.geometry import geometry_adjoint
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
+from raymarch.kernels.integrator.passes import passes_of
 from raymarch.kernels.modes.registry import COMPOSITING_MODES as MODES
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.volume import Volume
@@ -89,7 +89,7 @@ def test_adjoints_are_taichis_of_static_steps(mode):
     march_adjoint(grid.fields, buffer.fields, *how)
     grid.reduce_slots()
     with RayTangents(RAYS) as motion:
-        geometry_adjoint(grid.fields, buffer.fields, motion.fields, *how)
+        passes_of(variant.mode).geometry_adjoint(grid.fields, buffer.fields, motion.fields, *how)
         got = [*grid.download_gradient(), motion.gradients(RAYS)[0][:, 1:]]
     for name, a, b in zip(("density", "colour", "origin"), got, wanted, strict=True):
         if mode == "x-ray" and name == "colour":

@@ -12,11 +12,12 @@ import reference
 
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.check import check_rows_together
-from raymarch.gradients.linearised import LinearisedTogether
+from raymarch.gradients.check import check_rows
+from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march_settings import March
-from raymarch.rendering.renderer import Renderer, TogetherRenderer, marches_for
+from raymarch.rendering.medium import marches_for
+from raymarch.rendering.renderer import Renderer
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.transfer_function import TransferFunction
@@ -87,7 +88,7 @@ def seen():
     """A fit in bricks, clipped, and a scan through a table; jittered rays."""
     volumes = [FIT.sparse(), SCAN]
     assert volumes[0].bricks.count == 1 < volumes[0].bricks.table.size
-    with LinearisedTogether(volumes, CAMERA, marches=MARCHES, background=cases.BACKGROUND) as seen:
+    with Linearised(volumes, CAMERA, march=MARCHES, background=cases.BACKGROUND) as seen:
         yield seen
 
 
@@ -128,7 +129,7 @@ def test_the_tangent_is_what_differences_give(seen):
 
 @pytest.mark.parametrize("group", ["colour", "table"])
 def test_a_gradient_of_one_volume_wrong_by_one_in_ten_thousand_is_found(seen, group, monkeypatch):
-    whole = LinearisedTogether.adjoint
+    whole = Linearised.adjoint
 
     def off(seen, d_image):
         by = whole(seen, d_image)
@@ -136,8 +137,8 @@ def test_a_gradient_of_one_volume_wrong_by_one_in_ten_thousand_is_found(seen, gr
         own[group] = 1.0001 * own[group]
         return [replace(by[0], colour=own["colour"]), replace(by[1], table=own["table"])]
 
-    monkeypatch.setattr(LinearisedTogether, "adjoint", off)
-    verdicts = {row.parameter: row.verdict for row in check_rows_together(seen, ["colour", "table"])}
+    monkeypatch.setattr(Linearised, "adjoint", off)
+    verdicts = {row.parameter: row.verdict for row in check_rows(seen, ["colour", "table"])}
     good, wrong = ("volumes[0].colour", "volumes[1].table")[:: -1 if group == "colour" else 1]
     assert verdicts == {good: "good", wrong: "wrong"}
 
@@ -156,7 +157,7 @@ THROUGH = Rays(
 
 
 def traced(volumes, marches=CLASSIFY, rays=THROUGH):
-    with TogetherRenderer(volumes, marches) as renderer:
+    with Renderer(volumes, marches) as renderer:
         return np.column_stack(renderer.trace(rays, cases.BACKGROUND, depth=True))
 
 
@@ -195,8 +196,8 @@ def test_without_marches_gradients_are_of_what_is_rendered_without_any():
     """A scan is seen through the table of its range; all along single rays, and to their ends."""
     volumes = [replace(FIT, provenance={"supersample": 2}), ball((7, 6, 5), FIT.corners.mean(0), 1.2)]
     rendered = marches_for([volumes[0], volumes[1].as_volume()], None)
-    with LinearisedTogether(volumes, CAMERA) as seen:
-        for march, wanted in zip(seen.members.marches, rendered, strict=True):
+    with Linearised(volumes, CAMERA) as seen:
+        for march, wanted in zip(seen.medium.marches, rendered, strict=True):
             assert march.mode == wanted.mode and march.step == wanted.step
             assert (march.transfer and march.transfer.record()) == (wanted.transfer and wanted.transfer.record())
             assert (march.min_transmittance, march.min_weight, march.supersample) == (0, 0, 1)
@@ -228,10 +229,10 @@ def test_half_the_step_brings_a_quarter_of_the_error():
 def test_space_that_is_clear_in_all_is_leapt_over_and_changes_nothing():
     marches = [replace(CLASSIFY, transfer=OTHER), replace(CLASSIFY, transfer=replace(OTHER, values=OTHER.values + 0.6))]
     rays = cases.rays(BALLS[0].as_volume())
-    with TogetherRenderer([BALLS[0], ball((26, 19, 20), (1.9, 0.5, 0.5), 3.6)], marches) as renderer:
+    with Renderer([BALLS[0], ball((26, 19, 20), (1.9, 0.5, 0.5), 3.6)], marches) as renderer:
         skipped, _ = renderer.trace(rays, cases.BACKGROUND)
-        assert all(0.01 < grid.occupied_cells().mean() < 0.8 for grid in renderer.members.grids)
-        for grid in renderer.members.grids:
+        assert all(0.01 < grid.occupied_cells().mean() < 0.8 for grid in renderer.medium.grids)
+        for grid in renderer.medium.grids:
             grid.occupy(np.ones(grid.cells, bool))
             grid.measure_occupancy()
         whole, _ = renderer.trace(rays, cases.BACKGROUND)

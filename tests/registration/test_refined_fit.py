@@ -20,6 +20,7 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.plan.bounds import find_box
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.alignment import apart
 from raymarch.geometry.camera import Camera
@@ -168,7 +169,7 @@ def test_a_forecast_is_of_the_box_that_cameras_are_refined_in(monkeypatch):
     np.testing.assert_array_equal(ahead, refined)
     assert of_fit is None
     with ImageStore(views) as store:
-        lower, upper = find_box(views, store)
+        lower, upper = find_box(Survey(views), store)
     np.testing.assert_allclose(ahead, [1.06 * lower - 0.06 * upper, 1.06 * upper - 0.06 * lower])
 
 

@@ -77,9 +77,10 @@ def test_a_fitted_volume_is_rendered_as_it_was_fitted():
     np.testing.assert_array_equal(rm.render(told, CAMERA), two)
     np.testing.assert_array_equal(rm.render(told, CAMERA, march=rm.March(supersample=1)), one)
     np.testing.assert_array_equal(rm.render(BALL, CAMERA), one)
-    together = rm.render_together([told], CAMERA, extras=True)
+    np.testing.assert_array_equal(rm.render([told], CAMERA), two)
+    clear = replace(BALL, density=np.full(BALL.shape, BALL.activation.empty))
+    together, alone = (rm.render([each, clear], CAMERA, extras=True) for each in (told, BALL))
     np.testing.assert_allclose(together.image, two, rtol=0, atol=EPS)
-    alone = rm.render_together([BALL], CAMERA, extras=True)
     np.testing.assert_array_equal(together.depth, alone.depth)
 
 
@@ -103,7 +104,7 @@ def test_gradients_of_several_rays_a_pixel_are_refused():
         lambda: rm.Linearised(BALL, CAMERA, march=march),
         lambda: rm.register(BALL, np.zeros((9, 13, 3)), CAMERA, march=march),
         lambda: rm.check_gradients(BALL, CAMERA, march=march),
-        lambda: rm.LinearisedTogether([BALL, BALL], CAMERA, marches=march),
+        lambda: rm.Linearised([BALL, BALL], CAMERA, march=march),
         lambda: rm.check_gradients([BALL, BALL], CAMERA, march=[march, march]),
     ):
         with pytest.raises(rm.RaymarchError, match=r" ha(s|ve) 2 rays along a pixel's edge.*; gradients are of single"):

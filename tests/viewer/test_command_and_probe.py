@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import shlex
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from wires import unmarked
 import raymarch as rm
 from raymarch.cli import main
 from raymarch.errors import RaymarchError
+from raymarch.rendering.default_look import default_look
 from raymarch.viewer.command import knots_of
 from raymarch.viewer.pictures.eye import eye_of
 from raymarch.viewer.pictures.frame_maker import FrameMaker
@@ -103,6 +106,20 @@ def test_the_command_of_a_view_makes_its_picture(makers, name, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     assert run(words[1:]) == 0
     assert unmarked(Path("picture/0000.png").read_bytes()) == picture
+
+
+@pytest.mark.parametrize(
+    ("fitted", "asked", "said"), [(None, 2, "2"), (2, None, None), (2, 1, "1"), (None, None, None)]
+)
+def test_the_command_says_rays_a_pixel_where_the_volume_does_not(fitted, asked, said):
+    volume = rm.Volume.from_function(lambda p: 3.0 * (np.linalg.norm(p, axis=-1) < RADIUS), shape=(6, 6, 6))
+    volume = replace(volume, provenance={} if fitted is None else {"supersample": fitted})
+    begin = default_look(volume)
+    if asked is not None:
+        begin = replace(begin, march=replace(begin.march, supersample=asked))
+    with closing(FrameMaker(volume, name="v.h5", begin=begin)) as maker:
+        words = shlex.split(maker.command(eye_of(EYE), maker.look())[0])
+    assert (words[words.index("--supersample") + 1] if "--supersample" in words else None) == said
 
 
 def test_the_command_of_a_slice_draws_it(makers, tmp_path, monkeypatch):

@@ -1,4 +1,7 @@
-"""Checkpoint of a fit: all that its later steps depend on, so that one that goes on ends with the same bytes."""
+"""Checkpoint of a fit: all that its later steps depend on, so that one that goes on ends with the same bytes.
+
+Saving and loading, then the state of the grid, in parts small enough that a copy of all is never in memory, then what
+may differ between the fit that a checkpoint is of and one that goes on from it."""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from raymarch import runtime
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Check, Wrong, instance_of, number
 from raymarch.arguments.declared import checked
-from raymarch.device.brick_grid import BrickGrid, grow
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.memory import OF_A_MOMENT
 from raymarch.errors import RaymarchError, short
@@ -40,167 +43,14 @@ from raymarch.kernels.fit.adam import CUBE
 from raymarch.views.identity import CLOSE
 from raymarch.volumes.bricks import table_shape
 
-# Differences between the fit that a checkpoint is of and one that is to go on from it, named one by one.
-
+log = logging.getLogger(__name__)
 # Settings that may be others: memory says how far a sparse grid may grow from here on, and whether it is sparse is
 # compared as it came to be, which may be by the device.
 MAY_DIFFER = ("memory", "bricks")
-BEFORE = {"cooldown": 0.0, "reopen": 1.0, "early": 1.0}  # what fits did whose checkpoints do not tell
 MOST = 4  # differences that are named
 LONGEST = 160  # letters of a value that is shown as it is
 DIFFERENT_CURE = "give what it had, or begin anew without it (--overwrite)"
-
-
-def grid_record(plan: Plan) -> dict[str, Any]:
-    """Where a fit's grid lies, how fine it is, whether it is in bricks, and its precision, in plain numbers."""
-    ndc = None if plan.ndc_from_world is None else plan.ndc_from_world.ravel().tolist()
-    place = {"box": plan.box.ravel().tolist(), "ndc_from_world": ndc}
-    return {**place, "shape": list(plan.shape), "sparse": plan.bricks > 0, "precision": np.dtype(runtime.dtype()).name}
-
-
-def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:
-    """RaymarchError that names what differs between a checkpoint's record and the fit of this plan."""
-    if words := plan.views_digest.difference(record["views"]):
-        raise RaymarchError(f"{path}: is of a fit to other views: {words}; {DIFFERENT_CURE}")
-    require_same_settings(record, plan.settings.record(), path)
-    now = grid_record(plan)
-    if words := _differences({"sparse": now["sparse"], **record["grid"]}, now):  # older ones do not tell
-        raise RaymarchError(f"{path}: is of a fit with another grid: {words}; {DIFFERENT_CURE}")
-
-
-def require_same_settings(record: Mapping[str, Any], settings: Mapping[str, Any], path: object) -> None:
-    """RaymarchError that names the settings that differ, what they were and what they are."""
-    if words := _differences({**BEFORE, **_flat(record["settings"])}, settings):
-        raise RaymarchError(f"{path}: is of a fit with other settings: {words}; {DIFFERENT_CURE}")
-
-
-def _differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What differs between two mappings, in words; "" if nothing does."""
-    old, new = _flat(was), _flat(json.loads(json.dumps(now)))
-    other = [name for name in {**new, **old} if name not in MAY_DIFFER and not _same(old.get(name), new.get(name))]
-    words = [f"{name} was {_shown(name, old)}, is {_shown(name, new)}" for name in other[:MOST]]
-    return ", ".join(words) + (f", and {len(other) - MOST} more" if len(other) > MOST else "")
-
-
-def _same(was: Any, now: Any) -> bool:
-    """Whether two values are the same; numbers of a box to ten figures, for the last bit may be another machine's."""
-    if was and isinstance(was, list) and isinstance(now, list) and all(isinstance(n, float) for n in was + now):
-        return len(was) == len(now) and np.allclose(was, now, rtol=CLOSE, atol=0)
-    return bool(was == now)
-
-
-def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Mapping without those within it: `optimiser`'s lr_density goes by its own name, as it is given."""
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        flat |= _flat(value) if name == "optimiser" and isinstance(value, Mapping) else {name: value}
-    return flat
-
-
-def _shown(name: str, values: Mapping[str, Any]) -> str:
-    if name not in values:
-        return "not there"
-    value = values[name]
-    plain = json.dumps(value) if isinstance(value, (list, dict)) else repr(value)
-    return plain if len(plain) < LONGEST else short(value)
-
-
-def made_by() -> dict[str, str]:
-    """Software and device that the last bits depend on."""
-    return {**versions(), "arch": runtime.start().arch}
-
-
-def note_versions(record: Mapping[str, Any], path: object) -> None:
-    """Say where the software is not what the checkpoint was made by."""
-    now = made_by()
-    other = [
-        f"{name} {record['made_by'].get(name)}, now {now[name]}"
-        for name in now
-        if record["made_by"].get(name) != now[name]
-    ]
-    if other:
-        log.warning("%s was made by %s; the last bits may differ", path, ", ".join(other))
-
-
-# State of a fit's grid between two steps, in parts small enough that a copy of all is never in memory.
-
 SLAB = 16 << 20  # bytes of a slab of samples, if that holds one layer of them
-
-
-def width_of(grid: Grid) -> int:
-    """Count of a sample's numbers of one kind: density and features."""
-    return 1 + 3 * (grid.degree + 1) ** 2
-
-
-def kept_of(grid: Grid) -> int:
-    """Count of a sample's numbers that go on from step to step: its values, and density and colour of two moments."""
-    return width_of(grid) + 2 * OF_A_MOMENT
-
-
-def numbers_of(grid: Grid) -> int:
-    """Count of all of a sample's numbers: those, and what is left of the gradient."""
-    return kept_of(grid) + width_of(grid)
-
-
-def count_of(grid: Grid) -> int:
-    """Count of a level's samples: those of the bricks that are there, of a sparse grid."""
-    return math.prod(_extent(grid))
-
-
-def _extent(grid: Grid) -> tuple[int, int, int]:
-    return (grid.bricks * SAMPLES, 1, 1) if isinstance(grid, BrickGrid) else grid.shape
-
-
-def slabs_of(grid: Grid) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """First layer along x and shape (x, y, z) of each slab of the level; bricks count as one row along x."""
-    x, y, z = _extent(grid)
-    layer = y * z * numbers_of(grid) * np.dtype(runtime.dtype()).itemsize
-    thick = max(SLAB // layer, 1)
-    for first in range(0, x, thick):
-        yield first, (min(thick, x - first), y, z)
-
-
-def samples_of(grid: Grid) -> Iterator[np.ndarray]:
-    """Numbers (x, y, z, n) of the level's samples, slab by slab: density and features, then density and colour of each
-    moment, then what Adam left of the gradient, which is not always nothing: it passes over what underflows."""
-    for first, shape in slabs_of(grid):
-        values = np.empty((*shape, numbers_of(grid)), runtime.dtype())
-        samples_out(grid.fields, first, values)
-        yield values
-
-
-def put_samples(grid: Grid, first: int, values: np.ndarray) -> None:
-    """Put a slab back, its first layer at x = `first`."""
-    samples_in(values, grid.fields, first)
-
-
-def cubes_of(grid: Grid) -> np.ndarray:
-    """Moments (cube, 2 * width) of the cubes of samples that the level's lie in, features and density the last."""
-    both = [field.to_numpy()[_cubes(grid)] for field in _moments(grid)]
-    return np.concatenate(both, axis=-1).reshape(-1, 2 * width_of(grid))
-
-
-def put_cubes(grid: Grid, values: np.ndarray) -> None:
-    """Put the moments of cubes back, as `cubes_of` gives them."""
-    for field, part in zip(_moments(grid), np.split(values, 2, axis=-1), strict=True):
-        whole = np.zeros_like(field.to_numpy())
-        whole[_cubes(grid)] = part.reshape(whole[_cubes(grid)].shape)
-        field.from_numpy(whole)
-
-
-def _moments(grid: Grid) -> tuple[Any, Any]:
-    return grid.fields.m_cube, grid.fields.v_cube
-
-
-def _cubes(grid: Grid) -> tuple[slice, ...]:
-    """Part of the cubes' fields that the level takes."""
-    if isinstance(grid, BrickGrid):
-        each = SAMPLES // CUBE**3
-        return slice(1), slice(1), slice(each, each * (1 + grid.bricks))
-    return tuple(slice(-(-n // CUBE)) for n in grid.shape)
-
-
-log = logging.getLogger(__name__)
 
 
 def _note(value: object) -> str:
@@ -292,8 +142,7 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
             raise RaymarchError(f"{path}: errors has numbers that are not finite; {CURE}")
         store.set_errors(errors[:-1], float(errors[-1]))
         reader.require_digest()
-    changes = record.get("rates_multiplied", [])  # older ones have none
-    fitter.rates.changes = CHANGES(f"{path}: rates_multiplied", changes)
+    fitter.rates.changes = CHANGES(f"{path}: rates_multiplied", record.get("rates_multiplied"))
     fitter.go_on(_position(record), history)
     return record
 
@@ -352,7 +201,7 @@ def _put_level(fitter: Fitter, reader: StreamedReader, path: object) -> None:
         if not np.array_equal(numbers, np.arange(1, len(numbers) + 1)):
             raise RaymarchError(f"{path}: table has a place that is out of range, missing or there twice; {CURE}")
         if len(numbers) > grid.room:
-            grow(grid, len(numbers))
+            grid.grow(len(numbers))
         grid.put_table(table)
     for name, put in (("occupied", grid.occupy), ("allowed", grid.allow)):
         reader.require(name, (-(-cells // 8),), "|u1")
@@ -415,3 +264,146 @@ def _history(fitter: Fitter, reader: StreamedReader, path: object) -> list[Repor
         shape = int(x), int(y), int(z)
         reports.append(Report(int(step), loss, psnr, speed, shape, occupied, seconds, progress, left, int(boxes)))
     return reports
+
+
+def width_of(grid: Grid) -> int:
+    """Count of a sample's numbers of one kind: density and features."""
+    return 1 + 3 * (grid.degree + 1) ** 2
+
+
+def kept_of(grid: Grid) -> int:
+    """Count of a sample's numbers that go on from step to step: its values, and density and colour of two moments."""
+    return width_of(grid) + 2 * OF_A_MOMENT
+
+
+def numbers_of(grid: Grid) -> int:
+    """Count of all of a sample's numbers: those, and what is left of the gradient."""
+    return kept_of(grid) + width_of(grid)
+
+
+def count_of(grid: Grid) -> int:
+    """Count of a level's samples: those of the bricks that are there, of a sparse grid."""
+    return math.prod(_extent(grid))
+
+
+def _extent(grid: Grid) -> tuple[int, int, int]:
+    return (grid.bricks * SAMPLES, 1, 1) if isinstance(grid, BrickGrid) else grid.shape
+
+
+def slabs_of(grid: Grid) -> Iterator[tuple[int, tuple[int, int, int]]]:
+    """First layer along x and shape (x, y, z) of each slab of the level; bricks count as one row along x."""
+    x, y, z = _extent(grid)
+    layer = y * z * numbers_of(grid) * np.dtype(runtime.dtype()).itemsize
+    thick = max(SLAB // layer, 1)
+    for first in range(0, x, thick):
+        yield first, (min(thick, x - first), y, z)
+
+
+def samples_of(grid: Grid) -> Iterator[np.ndarray]:
+    """Numbers (x, y, z, n) of the level's samples, slab by slab: density and features, then density and colour of each
+    moment, then what Adam left of the gradient, which is not always nothing: it passes over what underflows."""
+    for first, shape in slabs_of(grid):
+        values = np.empty((*shape, numbers_of(grid)), runtime.dtype())
+        samples_out(grid.fields, first, values)
+        yield values
+
+
+def put_samples(grid: Grid, first: int, values: np.ndarray) -> None:
+    """Put a slab back, its first layer at x = `first`."""
+    samples_in(values, grid.fields, first)
+
+
+def cubes_of(grid: Grid) -> np.ndarray:
+    """Moments (cube, 2 * width) of the cubes of samples that the level's lie in, features and density the last."""
+    both = [field.to_numpy()[_cubes(grid)] for field in _moments(grid)]
+    return np.concatenate(both, axis=-1).reshape(-1, 2 * width_of(grid))
+
+
+def put_cubes(grid: Grid, values: np.ndarray) -> None:
+    """Put the moments of cubes back, as `cubes_of` gives them."""
+    for field, part in zip(_moments(grid), np.split(values, 2, axis=-1), strict=True):
+        whole = np.zeros_like(field.to_numpy())
+        whole[_cubes(grid)] = part.reshape(whole[_cubes(grid)].shape)
+        field.from_numpy(whole)
+
+
+def _moments(grid: Grid) -> tuple[Any, Any]:
+    return grid.fields.m_cube, grid.fields.v_cube
+
+
+def _cubes(grid: Grid) -> tuple[slice, ...]:
+    """Part of the cubes' fields that the level takes."""
+    if isinstance(grid, BrickGrid):
+        each = SAMPLES // CUBE**3
+        return slice(1), slice(1), slice(each, each * (1 + grid.bricks))
+    return tuple(slice(-(-n // CUBE)) for n in grid.shape)
+
+
+def grid_record(plan: Plan) -> dict[str, Any]:
+    """Where a fit's grid lies, how fine it is, whether it is in bricks, and its precision, in plain numbers."""
+    ndc = None if plan.ndc_from_world is None else plan.ndc_from_world.ravel().tolist()
+    place = {"box": plan.box.ravel().tolist(), "ndc_from_world": ndc}
+    return {**place, "shape": list(plan.shape), "sparse": plan.bricks > 0, "precision": np.dtype(runtime.dtype()).name}
+
+
+def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:
+    """RaymarchError that names what differs between a checkpoint's record and the fit of this plan."""
+    if words := plan.views_digest.difference(record["views"]):
+        raise RaymarchError(f"{path}: is of a fit to other views: {words}; {DIFFERENT_CURE}")
+    require_same_settings(record, plan.settings.record(), path)
+    if words := _differences(record["grid"], grid_record(plan)):
+        raise RaymarchError(f"{path}: is of a fit with another grid: {words}; {DIFFERENT_CURE}")
+
+
+def require_same_settings(record: Mapping[str, Any], settings: Mapping[str, Any], path: object) -> None:
+    """RaymarchError that names the settings that differ, what they were and what they are."""
+    if words := _differences(record["settings"], settings):
+        raise RaymarchError(f"{path}: is of a fit with other settings: {words}; {DIFFERENT_CURE}")
+
+
+def _differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What differs between two mappings, in words; "" if nothing does."""
+    old, new = _flat(was), _flat(json.loads(json.dumps(now)))
+    other = [name for name in {**new, **old} if name not in MAY_DIFFER and not _same(old.get(name), new.get(name))]
+    words = [f"{name} was {_shown(name, old)}, is {_shown(name, new)}" for name in other[:MOST]]
+    return ", ".join(words) + (f", and {len(other) - MOST} more" if len(other) > MOST else "")
+
+
+def _same(was: Any, now: Any) -> bool:
+    """Whether two values are the same; numbers of a box to ten figures, for the last bit may be another machine's."""
+    if was and isinstance(was, list) and isinstance(now, list) and all(isinstance(n, float) for n in was + now):
+        return len(was) == len(now) and np.allclose(was, now, rtol=CLOSE, atol=0)
+    return bool(was == now)
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Mapping without those within it: `optimiser`'s lr_density goes by its own name, as it is given."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _flat(value) if name == "optimiser" and isinstance(value, Mapping) else {name: value}
+    return flat
+
+
+def _shown(name: str, values: Mapping[str, Any]) -> str:
+    if name not in values:
+        return "not there"
+    value = values[name]
+    plain = json.dumps(value) if isinstance(value, (list, dict)) else repr(value)
+    return plain if len(plain) < LONGEST else short(value)
+
+
+def made_by() -> dict[str, str]:
+    """Software and device that the last bits depend on."""
+    return {**versions(), "arch": runtime.start().arch}
+
+
+def note_versions(record: Mapping[str, Any], path: object) -> None:
+    """Say where the software is not what the checkpoint was made by."""
+    now = made_by()
+    other = [
+        f"{name} {record['made_by'].get(name)}, now {now[name]}"
+        for name in now
+        if record["made_by"].get(name) != now[name]
+    ]
+    if other:
+        log.warning("%s was made by %s; the last bits may differ", path, ", ".join(other))

@@ -1,4 +1,8 @@
-"""Bounds of the object: the box of a fit and its visual hull, from cameras and alpha masks."""
+"""Bounds of a fit: the box of an object, the nested boxes of a scene, a frustum, and where its rays begin.
+
+An object's box is that of its visual hull, by alpha. Without alpha it is the cube that the fields of view span. A scene
+without end has nested boxes about what its cameras look at, or, seen from one side, a frustum.
+"""
 
 from __future__ import annotations
 
@@ -6,117 +10,24 @@ import logging
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
 
 from raymarch.arguments.checks import Numbers
-from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.boxes import camera_in_box
-from raymarch.geometry.camera import Camera, border
+from raymarch.geometry.camera import border
 from raymarch.geometry.lens import unproject
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.kernels.fit import hull
-from raymarch.kernels.rays.tile_list import list_tiles
-from raymarch.matching.points import matched_points
-from raymarch.views.agreement import beside, convention, dissenters, why_nothing
-from raymarch.views.contents import is_bounded
-from raymarch.views.focus import GIVE_BOX, focus, looking_away, names_where, require_near
+from raymarch.views.agreement import beside, dissenters, why_nothing
+from raymarch.views.focus import GIVE_BOX, looking_away, names_where, require_near
 from raymarch.views.views import Views
-from raymarch.volumes.transfer_function import TransferFunction
-
-# Boxes of an unbounded scene: the innermost from its cameras, or its points where they look one way, and how many.
-
-BOXES_OF_A_SCENE = 6  # at least: the outermost is 32 times as large as the innermost
-MOST = 8  # boxes where points tell of more
-ENOUGH = 50  # points that tell
-HELD = 0.99  # of the points, which say how far the scene reaches; a wild one in a hundred does not count
-BEHIND = 3  # boxes more: what is far, or without texture, is seen and has no points; fewer lost up to 4 dB
-MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
-ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
-NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
-MIDDLE_AHEAD = 1.0  # extents of the cameras' places before them that the middle lies at, where their axes meet nowhere
-WIDE = 0.8  # of that extent
-
-
-def with_points(views: Views) -> Views:
-    """Views that have points of the scene: the set's own, or else those that some of its images agree on."""
-    if _points(views) is not None:
-        return views
-    found = matched_points(views)
-    return replace(views, points=found) if len(found) >= ENOUGH else views
-
-
-def box_of_scene(views: Views) -> np.ndarray:
-    """Innermost box (2, 3) of nested ones: a cube about what the cameras look at, half as wide as they are far from it.
-
-    Of cameras that look one way, as in a forward-facing capture, or outwards, it is a cube about the middle half of the
-    set's points; without points it lies ahead of them (Sun et al. 2024, "Sparse voxels rasterization", has both rules
-    for cameras). Raises RaymarchError for one camera, or a camera far from all others.
-    """
-    require_near(views)
-    eyes = np.array([camera.position for camera in views.cameras])
-    axes = -np.array([camera.world_from_camera[:3, 2] for camera in views.cameras])
-    try:
-        centre, _ = focus(views.cameras)
-        ahead = ((centre - eyes) * axes).sum(1)
-        if np.mean(ahead > 0) > 0.5:
-            half = NEAR * float(np.median(np.linalg.norm(centre - eyes, axis=1)))
-            return np.stack([centre - half, centre + half])
-    except RaymarchError:
-        pass
-    if (points := _points(views)) is not None:
-        centre = _middle(points, eyes, axes)
-        if (half := _reach(points, centre, MIDDLE)) > 0:
-            return np.stack([centre - half, centre + half])
-    extent = float(np.linalg.norm(np.ptp(eyes, axis=0)))
-    if extent == 0:
-        raise RaymarchError(
-            "all cameras stand in one point, so the box of the scene cannot be found; give it: box=, --box"
-        )
-    centre, half = eyes.mean(0) + MIDDLE_AHEAD * extent * axes.mean(0), WIDE * extent
-    return np.stack([centre - half, centre + half])
-
-
-def boxes_of_scene(views: Views) -> int:
-    """Count of nested boxes: the fewest that hold 99 % of the set's points and three more for what is behind them, from
-    6, which it is without points, to 8.
-
-    Raises RaymarchError as `box_of_scene` does.
-    """
-    if (points := _points(views)) is None:
-        return BOXES_OF_A_SCENE
-    lower, upper = box_of_scene(views)
-    times = 2 * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
-    fewest = 1 + math.ceil(math.log2(max(times, 1.0)))
-    return min(max(fewest + BEHIND, BOXES_OF_A_SCENE), MOST)
-
-
-def _points(views: Views) -> np.ndarray | None:
-    """Points (point, 3) of the set, None where they are too few to tell anything."""
-    return None if views.points is None or len(views.points) < ENOUGH else views.points
-
-
-def _middle(points: np.ndarray, eyes: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Median point; of cameras that look one way, at the median of inverse depths, for near things show the most."""
-    centre, eye, axis = np.median(points, axis=0), eyes.mean(0), axes.mean(0)
-    if (length := float(np.linalg.norm(axis))) < ONE_WAY:
-        return centre
-    axis = axis / length
-    depth = (points - eye) @ axis
-    if not (depth > 0).any():
-        return centre
-    return centre + (1 / np.median(1 / depth[depth > 0]) - (centre - eye) @ axis) * axis
-
-
-def _reach(points: np.ndarray, centre: np.ndarray, share: float) -> float:
-    """Half the side of the cube about a centre that holds this share of the points."""
-    return float(np.quantile(np.abs(points - centre).max(1), share, method="lower"))
-
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +40,7 @@ CHANCES = 5  # views, more of which have to see it where fewer do
 BESIDE, MISSED = 0.1, 0.05  # of what a view shows, beside a box; of the views, that show so much there: it is too small
 
 
-def find_box(views: Views, store: ImageStore) -> np.ndarray:
+def find_box(survey: Survey, store: ImageStore) -> np.ndarray:
     """Bounding box in the world of what the views show: lower and upper corner (2, 3).
 
     With alpha, the bounds of the visual hull; without, the cube that the cameras' fields of view span about the
@@ -137,11 +48,12 @@ def find_box(views: Views, store: ImageStore) -> np.ndarray:
     where the axes meet nowhere, a camera is far from all others, or no place shows something in all images. What
     speaks against the cameras without ruling them out is said in the log.
     """
+    views = survey.views
     require_near(views)
-    centre, half = _focus_of(views)
-    if not views.shows_silhouettes:
-        _doubt_directions(views, centre, half)
-        again = f" --set boxes={BOXES_OF_A_SCENE}" if is_bounded(views) else ""  # else the preset takes one box too
+    centre, half = _focus_of(survey)
+    if not survey.silhouettes:
+        _doubt_directions(survey, centre, half)
+        again = f" --set boxes={BOXES_OF_A_SCENE}" if survey.bounded else ""  # else the preset takes one box too
         log.warning(
             "the images have no alpha that masks anything, so the box is all that the cameras see; a tighter box fits"
             " better, and --preset photos%s a scene without end",
@@ -154,7 +66,7 @@ def find_box(views: Views, store: ImageStore) -> np.ndarray:
         box = _box_of_silhouettes(views, store, centre, half)
     except RaymarchError as error:
         raise RaymarchError(f"{error}: {why_nothing(views, centre, half)}") from None
-    _doubt_directions(views, centre, half)
+    _doubt_directions(survey, centre, half)
     if (dissent := dissenters(views, box)).any():
         log.warning(
             "view %s shows something where the others show nothing, or nothing where they agree; is its pose right?",
@@ -206,27 +118,27 @@ def _is_clear(tight: np.ndarray, box: np.ndarray) -> bool:
     return bool((tight[0] > box[0]).all() and (tight[1] < box[1]).all())
 
 
-def _focus_of(views: Views) -> tuple[np.ndarray, float]:
-    """`focus` of the cameras; where there is none, the error also says in what convention there would be one."""
+def _focus_of(survey: Survey) -> tuple[np.ndarray, float]:
+    """Focus of the cameras; where there is none, the error also says in what convention there would be one."""
     try:
-        centre, half = focus(views.cameras)
+        return survey.focus
     except RaymarchError as error:
-        words = convention(views)
+        words = survey.convention
         raise RaymarchError(f"{error}; maybe the poses {words}" if words else str(error)) from None
-    return centre, half
 
 
-def _doubt_directions(views: Views, centre: np.ndarray, half: float) -> None:
+def _doubt_directions(survey: Survey, centre: np.ndarray, half: float) -> None:
     """Say which cameras look away from the rest; RaymarchError where all do and no ray can meet the cube."""
+    views = survey.views
     away = looking_away(views.cameras, centre)
     if 0 < away.sum() <= AWAY * len(views):
         log.warning("%d of %d cameras look away from the rest (%s)", away.sum(), len(views), names_where(views, away))
-    words = convention(views) if away.sum() > AWAY * len(views) else ""
+    words = survey.convention if away.sum() > AWAY * len(views) else ""
     if not words:
         return
     some = "all cameras" if away.all() else f"{away.sum()} of {len(views)} cameras"
     said = f"{some} look away from the point where the axes meet; maybe the poses {words}"
-    nearest = min(float(np.linalg.norm(c.position - centre)) for c in views.cameras)
+    nearest = float(survey.distances(centre).min())
     if away.all() and nearest > np.sqrt(3) * half:
         raise RaymarchError(f"{said}; if the cameras do look outwards, the box cannot be found, {GIVE_BOX}")
     log.warning("%s; all is well if they do look outwards", said)
@@ -258,81 +170,86 @@ def _bounds_of_hull(store: ImageStore, box: np.ndarray, share: float, least: int
     return np.stack([box[0] + first * size, box[0] + last * size])
 
 
-def narrow(
-    grid: Grid, store: ImageStore, least: float | None, step: float, table: TransferFunction | None = None
-) -> float:
-    """Occupancy update: cells with sigma over `least` [1/world unit], tiles whose rays meet one; the fraction marked.
+BOXES_OF_A_SCENE = 6  # at least: the outermost is 32 times as large as the innermost
+MOST = 8  # boxes where points tell of more
+HELD = 0.99  # of the points, which say how far the scene reaches; a wild one in a hundred does not count
+BEHIND = 3  # boxes more: what is far, or without texture, is seen and has no points; fewer lost up to 4 dB
+MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
+ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
+NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
+MIDDLE_AHEAD = 1.0  # extents of the cameras' places before them that the middle lies at, where their axes meet nowhere
+WIDE = 0.8  # of that extent
 
-    With None the cells are those that are marked already. With a table sigma is what it says.
 
-    Raises RaymarchError where no cell or no tile is left.
+def box_of_scene(survey: Survey) -> np.ndarray:
+    """Innermost box (2, 3) of nested ones: a cube about what the cameras look at, half as wide as they are far from it.
+
+    Of cameras that look one way, as in a forward-facing capture, or outwards, it is a cube about the middle half of the
+    set's points; without points it lies ahead of them (Sun et al. 2024, "Sparse voxels rasterization", has both rules
+    for cameras). Raises RaymarchError for one camera, or a camera far from all others.
     """
-    if least is None:
-        occupied = grid.measure_occupancy()
-    elif table is not None:
-        occupied = grid.refresh_through(table, -math.expm1(-least * table.unit_length), margin=1)
-    else:
-        occupied = grid.refresh_occupancy(least, margin=1)
-    if occupied == 0:
+    require_near(survey.views)
+    eyes, axes = survey.eyes, survey.axes
+    try:
+        centre, _ = survey.focus
+        ahead = ((centre - eyes) * axes).sum(1)
+        if np.mean(ahead > 0) > 0.5:
+            half = NEAR * float(np.median(np.linalg.norm(centre - eyes, axis=1)))
+            return np.stack([centre - half, centre + half])
+    except RaymarchError:
+        pass
+    if (points := survey.points) is not None:
+        centre = _middle(points, eyes, axes)
+        if (half := _reach(points, centre, MIDDLE)) > 0:
+            return np.stack([centre - half, centre + half])
+    extent = float(np.linalg.norm(np.ptp(eyes, axis=0)))
+    if extent == 0:
         raise RaymarchError(
-            "every cell of the volume became empty; check poses, box and background, or take more steps"
+            "all cameras stand in one point, so the box of the scene cannot be found; give it: box=, --box"
         )
-    if grid.boxes > 1:  # whose rays all meet something
-        return occupied
-    store.listed = list_tiles(store.fields, grid.fields, step, store.tiles)
-    if store.listed == 0:
-        raise RaymarchError("no ray of any view meets the box; check the box and the poses")
-    return occupied
+    centre, half = eyes.mean(0) + MIDDLE_AHEAD * extent * axes.mean(0), WIDE * extent
+    return np.stack([centre - half, centre + half])
 
 
-# Near plane of a fit: how far before the cameras its rays begin, by how far these stand from what they look at.
+def boxes_of_scene(survey: Survey) -> int:
+    """Count of nested boxes: the fewest that hold 99 % of the set's points and three more for what is behind them, from
+    6, which it is without points, to 8.
 
-FEW = 0.05  # of the cameras, which may stand nearer
-HALF_WAY = 0.5  # to the middle, where rays of the nearest camera begin at the latest
-
-
-def near_plane(cameras: Sequence[Camera], middle: np.ndarray, share: float) -> float:
-    """Distance before each camera [world unit]: a share of what half of them are from the middle (3,), but half the way
-    there of the nearest at most, of those that look at it: what close-ups show is not to lie before where rays begin.
-    One in twenty may stand nearer, as one that walks by.
-
-    Example:
-        >>> far, close = Camera.look_at((0, -4, 0)), Camera.look_at((0, -1, 0))
-        >>> [near_plane(cameras, np.zeros(3), 0.25) for cameras in ([far], [far, far, close])]
-        [1.0, 0.5]
+    Raises RaymarchError as `box_of_scene` does.
     """
-    usual, away = share * usual_distance(cameras, middle), _distances(cameras, middle)[~looking_away(cameras, middle)]
-    nearest = float(np.quantile(away, FEW, method="lower")) if len(away) else np.inf
-    if HALF_WAY * nearest < usual:
-        log.warning("rays begin %.3g before their cameras in place of %.3g, for close-ups", HALF_WAY * nearest, usual)
-    return min(usual, HALF_WAY * nearest)
+    if (points := survey.points) is None:
+        return BOXES_OF_A_SCENE
+    lower, upper = box_of_scene(survey)
+    times = 2 * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
+    fewest = 1 + math.ceil(math.log2(max(times, 1.0)))
+    return min(max(fewest + BEHIND, BOXES_OF_A_SCENE), MOST)
 
 
-def usual_distance(cameras: Sequence[Camera], middle: np.ndarray) -> float:
-    """Distance of half the cameras from the middle (3,) of what they look at [world unit].
-
-    Example:
-        >>> usual_distance([Camera.look_at((0, -4, 0))], np.zeros(3))
-        4.0
-    """
-    return float(np.median(_distances(cameras, middle)))
-
-
-def _distances(cameras: Sequence[Camera], middle: np.ndarray) -> np.ndarray:
-    """Distances (camera,) from the middle [world unit]."""
-    return np.linalg.norm(np.array([camera.position for camera in cameras]) - middle, axis=1)
+def _middle(points: np.ndarray, eyes: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Median point; of cameras that look one way, at the median of inverse depths, for near things show the most."""
+    centre, eye, axis = np.median(points, axis=0), eyes.mean(0), axes.mean(0)
+    if (length := float(np.linalg.norm(axis))) < ONE_WAY:
+        return centre
+    axis = axis / length
+    depth = (points - eye) @ axis
+    if not (depth > 0).any():
+        return centre
+    return centre + (1 / np.median(1 / depth[depth > 0]) - (centre - eye) @ axis) * axis
 
 
-# Frustum of forward-facing views: the reference camera, near plane and box of their fit in NDC.
+def _reach(points: np.ndarray, centre: np.ndarray, share: float) -> float:
+    """Half the side of the cube about a centre that holds this share of the points."""
+    return float(np.quantile(np.abs(points - centre).max(1), share, method="lower"))
+
 
 STEEPEST = 0.2  # depth by distance: rays that are flatter than that to the near plane look another way
 WIDEST = 3.0  # tangent of half the frustum's width
 SPREAD = 2.0  # times the width of one camera's frustum, up to which NDC were better than nested boxes
 NEAREST = 0.01  # of the scene's points lie nearer than what the near plane goes by
 ROOM = 0.8  # of their depth
-NEAR_PLANE_AHEAD = 0.5  # of the cameras' extent lies the near plane before them where no points are known
+AHEAD = 0.5  # of the cameras' extent lies the near plane before them where no points are known
 MOST_ACROSS = 2.5  # samples across for one along depth
-CURE = "leave ndc out (--set ndc=False)"
+LEAVE_NDC_OUT = "leave ndc out (--set ndc=False)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +262,7 @@ class Frustum:
     spread: float
 
 
-def frustum_for(views: Views, settings: FitSettings, box: Numbers | None = None) -> Frustum | None:
+def frustum_for(survey: Survey, settings: FitSettings, box: Numbers | None = None) -> Frustum | None:
     """Frustum of a fit: where settings ask for NDC, or leave them to views of a scene without end and it is not much
     wider than what one camera sees; else None.
 
@@ -354,42 +271,42 @@ def frustum_for(views: Views, settings: FitSettings, box: Numbers | None = None)
     if settings.ndc:
         if box is not None:
             raise RaymarchError("ndc is True beside a box, which it takes from the cameras; leave one out")
-        return frustum_of_views(views)
-    if settings.ndc is False or settings.boxes is not None or box is not None or is_bounded(views):
+        return frustum_of_views(survey)
+    if settings.ndc is False or settings.boxes is not None or box is not None or survey.bounded:
         return None
     try:
-        found = frustum_of_views(views)
+        found = frustum_of_views(survey)
     except RaymarchError:
         return None
     return found if found.spread <= SPREAD else None
 
 
-def frustum_of_views(views: Views) -> Frustum:
+def frustum_of_views(survey: Survey) -> Frustum:
     """Frustum that holds what all cameras see from its near plane on: about their mean pose, as wide as it must be.
 
     The near plane is a fifth nearer than the nearest of the scene's points, or half as far before the cameras as they
     are apart. A sample is as deep as it is wide, where width is what the cameras' places shift it by against what is
     behind. Raises RaymarchError where the cameras do not look one way, stand in one point, or beyond the near plane.
     """
-    require_near(views)
-    pose = _mean_pose(views)
+    require_near(survey.views)
+    pose = _mean_pose(survey.views)
     turn, place = pose[:3, :3], pose[:3, 3]
-    eyes = (np.array([camera.position for camera in views.cameras]) - place) @ turn
+    eyes = (survey.eyes - place) @ turn
     extent = float(np.linalg.norm(np.ptp(eyes, axis=0)))
     if extent == 0:
-        raise RaymarchError(f"all cameras stand in one point, which NDC tell no depth for; {CURE}")
-    near, foremost = _near_plane(views, pose, extent), float(-eyes[:, 2].min())
+        raise RaymarchError(f"all cameras stand in one point, which NDC tell no depth for; {LEAVE_NDC_OUT}")
+    near, foremost = _near_plane_of_frustum(survey, pose, extent), float(-eyes[:, 2].min())
     if near <= foremost:
         raise RaymarchError(
-            f"a camera stands {foremost:.3g} before the mean one, beyond the near plane at {near:.3g}; {CURE}"
+            f"a camera stands {foremost:.3g} before the mean one, beyond the near plane at {near:.3g}; {LEAVE_NDC_OUT}"
         )
     tangents, own = np.zeros(2), np.zeros(2)
-    for camera, eye in zip(views.cameras, eyes, strict=True):
+    for camera, eye in zip(survey.views.cameras, eyes, strict=True):
         edge = border(camera.width, camera.height)
         local = unproject(edge, camera.focal, camera.principal, camera.lens)
         ways = local @ camera.world_from_camera[:3, :3].T @ turn
         if not (-ways[:, 2] > STEEPEST * np.linalg.norm(ways, axis=1)).all():
-            raise RaymarchError(f"the cameras do not all look one way, as NDC need it; {CURE}")
+            raise RaymarchError(f"the cameras do not all look one way, as NDC need it; {LEAVE_NDC_OUT}")
         slopes = ways[:, :2] / -ways[:, 2:]
         own = np.maximum(own, np.abs(local[:, :2] / local[:, 2:]).max(0))
         at_near = (eye[:2] + slopes * (near + eye[2])) / near
@@ -397,7 +314,7 @@ def frustum_of_views(views: Views) -> Frustum:
     if tangents.max() > WIDEST:
         raise RaymarchError(
             f"what the cameras see is {tangents.max():.1f} times as wide to a side as far at the near plane, want"
-            f" {WIDEST:g} at most for NDC; {CURE}"
+            f" {WIDEST:g} at most for NDC; {LEAVE_NDC_OUT}"
         )
     focal = float(np.clip(2 * near / extent, 1 / tangents.max(), MOST_ACROSS / tangents.max()))
     half = np.array([*(focal * tangents), 1.0])
@@ -409,14 +326,44 @@ def _mean_pose(views: Views) -> np.ndarray:
     mean = np.mean([camera.world_from_camera for camera in views.cameras], axis=0)
     u, _, vt = np.linalg.svd(mean[:3, :3])
     if np.linalg.det(u @ vt) < 0:
-        raise RaymarchError(f"the cameras do not all look one way, as NDC need it; {CURE}")
+        raise RaymarchError(f"the cameras do not all look one way, as NDC need it; {LEAVE_NDC_OUT}")
     mean[:3, :3] = u @ vt
     return mean
 
 
-def _near_plane(views: Views, pose: np.ndarray, extent: float) -> float:
+def _near_plane_of_frustum(survey: Survey, pose: np.ndarray, extent: float) -> float:
     """Near plane's distance before the mean camera [world unit]."""
-    if views.points is not None and len(views.points):
-        depth = -((np.asarray(views.points) - pose[:3, 3]) @ pose[:3, 2])
+    points = survey.own_points if survey.points is None else survey.points
+    if points is not None and len(points):
+        depth = -((points - pose[:3, 3]) @ pose[:3, 2])
         return ROOM * float(np.quantile(depth, NEAREST))
-    return NEAR_PLANE_AHEAD * extent
+    return AHEAD * extent
+
+
+FEW = 0.05  # of the cameras, which may stand nearer
+HALF_WAY = 0.5  # to the middle, where rays of the nearest camera begin at the latest
+
+
+def near_plane(survey: Survey, middle: np.ndarray, share: float) -> float:
+    """Distance before each camera [world unit]: a share of what half of them are from the middle (3,), but half the way
+    there of the nearest at most, of those that look at it: what close-ups show is not to lie before where rays begin.
+    One in twenty may stand nearer, as one that walks by.
+
+    Example:
+        >>> far, close = (Camera.look_at((0, y, 0), width=8, height=8) for y in (-4, -1))
+        >>> sets = ([far], [far, far, close])
+        >>> surveys = [Survey(Views(cameras, np.zeros((len(cameras), 8, 8, 3), np.uint8))) for cameras in sets]
+        >>> [near_plane(survey, np.zeros(3), 0.25) for survey in surveys]
+        [1.0, 0.5]
+    """
+    usual = share * usual_distance(survey, middle)
+    away = survey.distances(middle)[~looking_away(survey.views.cameras, middle)]
+    nearest = float(np.quantile(away, FEW, method="lower")) if len(away) else np.inf
+    if HALF_WAY * nearest < usual:
+        log.warning("rays begin %.3g before their cameras in place of %.3g, for close-ups", HALF_WAY * nearest, usual)
+    return min(usual, HALF_WAY * nearest)
+
+
+def usual_distance(survey: Survey, middle: np.ndarray) -> float:
+    """Distance of half the cameras from the middle (3,) of what they look at [world unit]."""
+    return float(np.median(survey.distances(middle)))

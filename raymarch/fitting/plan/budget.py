@@ -1,4 +1,6 @@
-"""Memory budget of a fit, told before anything is allocated, and what would fit where it is too much."""
+"""Memory budget of a fit, told before anything is allocated, and what would fit where it is too much.
+
+First of a dense grid; then of bricks: whether a fit takes any, how many there is room for, and the bytes of all."""
 
 from __future__ import annotations
 
@@ -23,12 +25,11 @@ from raymarch.device.memory import (
     pool_shape,
 )
 from raymarch.errors import RaymarchError
+from raymarch.fitting.plan.survey import pixels_at_once
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.boxes import affine_of_box, grid_of_box, require_nested
 from raymarch.io.volumes.volume_file import bytes_of_file
-from raymarch.system.resources import workers
-from raymarch.views.resize import HALVING, most_halvings
-from raymarch.views.views import Views
+from raymarch.views.resize import HALVING
 from raymarch.volumes.bricks import BRICK, table_shape
 
 SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
@@ -39,7 +40,7 @@ SHARE = 0.9  # of the free memory that a fit may take
 
 def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
     """Peak memory of a fit in `box` (2, 3) to images of this shape (view, height, width, channel), or as of
-    `images_of_views`.
+    `Survey.images`.
 
     Example:
         >>> memory_of_fit(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4)).shape
@@ -88,20 +89,6 @@ def bytes_of_result(samples: int, degree: int) -> int:
     return int(grid_bytes((samples,), degree, width=width) * CHECKED) + bytes_of_file(samples, degree) * width // 4
 
 
-def images_of_views(views: Views) -> tuple[int, int, int]:
-    """An image set as a budget has it: the pixels of all images, those of as many as are made smaller at once, and
-    channels; none is made smaller where `most_halvings` has it so.
-
-    Example:
-        >>> from raymarch.geometry.camera import Camera
-        >>> camera = Camera.look_at((0, -4, 0), width=64, height=32)
-        >>> images_of_views(Views([camera], np.zeros((1, 32, 64, 3), np.uint8)))
-        (2048, 2048, 3)
-    """
-    largest = max(width * height for width, height in views.sizes) if most_halvings(views) else 0
-    return views.pixels, _at_once(len(views), largest), 4 if views.has_alpha else 3
-
-
 def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:
     """Bytes of an image set, as of `memory_of_fit`: read, on the device, and made smaller to be put there.
 
@@ -116,12 +103,7 @@ def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int
 
 
 def _of_one_size(count: int, height: int, width: int, channels: int) -> tuple[int, int, int]:
-    return count * height * width, _at_once(count, height * width), channels
-
-
-def _at_once(count: int, largest: int) -> int:
-    """Pixels of as many images as are made smaller at once, each as large as the largest."""
-    return min(workers(), count) * largest
+    return count * height * width, pixels_at_once(count, height * width), channels
 
 
 def slots_for(settings: FitSettings, one: int) -> int:
@@ -218,8 +200,6 @@ def lack_on_host(samples: int, degree: int) -> str:
     taken = bytes_of_result(samples, degree)
     return f"gives a result of about {taken:,} bytes but {int(host_room()):,} of the host's memory are free"
 
-
-# Room for a fit's bricks: whether it takes any, how many the memory's budget has room for, and the bytes of all.
 
 SLOTS = 2  # gradient buffers: each takes as much as the samples
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table

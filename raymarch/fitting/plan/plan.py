@@ -16,7 +16,6 @@ from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
-from raymarch.diagnosis.diagnose import in_short
 from raymarch.errors import RaymarchError
 from raymarch.fitting.plan.bounds import (
     box_of_scene,
@@ -26,11 +25,9 @@ from raymarch.fitting.plan.bounds import (
     near_plane,
     usual_distance,
     visual_hull,
-    with_points,
 )
 from raymarch.fitting.plan.budget import (
     grid_of_boxes,
-    images_of_views,
     require_budget,
     require_cells,
     require_first_level,
@@ -40,15 +37,15 @@ from raymarch.fitting.plan.budget import (
     takes_bricks,
 )
 from raymarch.fitting.plan.resolution import affordable, coarser, footprint_of, halvings, is_least, resolution_for
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.objective import prove
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.through_table import activation_through
 from raymarch.geometry.boxes import affine_of_box, voxel_of
 from raymarch.geometry.ndc import corners_in_world, near_of
 from raymarch.kernels.field.copies import clear_moments
-from raymarch.views.contents import background_doubt, is_bounded, require_contents
+from raymarch.views.contents import require_contents
 from raymarch.views.identity import ViewsDigest
-from raymarch.views.resize import most_halvings
 from raymarch.views.views import Views
 from raymarch.views.world_origin import box_near
 from raymarch.volumes.activation import Activation
@@ -65,7 +62,8 @@ class Plan:
     """Plan of a fit: box, grid shape, levels and memory.
 
     Attributes:
-        views, settings: with what was left open found: resolution, boxes, points of a scene.
+        survey: of the views.
+        settings: with what was left open found: resolution, boxes.
         box: lower and upper corner (2, 3) of the grid in the world, or in NDC.
         memory: bytes by what takes them, with the grid's shape and its slots.
         hull: (x, y, z) which occupancy cells may hold anything by the images' alpha; None for all.
@@ -73,13 +71,18 @@ class Plan:
         bricks: how many there is room for; 0 for a dense grid.
     """
 
-    views: Views
+    survey: Survey
     settings: FitSettings
     box: np.ndarray
     memory: Memory
     hull: np.ndarray | None
     ndc_from_world: np.ndarray | None = None
     bricks: int = 0
+
+    @property
+    def views(self) -> Views:
+        """Views of the fit."""
+        return self.survey.views
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -135,12 +138,12 @@ class Plan:
     @cached_property
     def near(self) -> float:
         """Distance from a camera at which rays of the fit begin [world unit]."""
-        return near_plane(self.views.cameras, self.box.mean(0), self.settings.near)
+        return near_plane(self.survey, self.box.mean(0), self.settings.near)
 
     @property
     def near_gradient(self) -> float:
         """Distance from a camera up to which gradients are scaled [world unit]; 0 for none."""
-        return self.settings.near_gradient * usual_distance(self.views.cameras, self.box.mean(0))
+        return self.settings.near_gradient * usual_distance(self.survey, self.box.mean(0))
 
     @property
     def lies(self) -> dict[str, Any]:
@@ -176,13 +179,13 @@ class Plan:
         """
         if level == len(self.settings.levels) - 1 or self.ndc_from_world is not None:
             return 0
-        voxel, pixel = voxel_of(self.affine_of(level)), footprint_of(self.views, self.box)
+        voxel, pixel = voxel_of(self.affine_of(level)), footprint_of(self.survey, self.box)
         found = halvings(voxel, pixel, self.settings.pyramid)
-        return min(found, most_halvings(self.views))
+        return min(found, self.survey.halvings)
 
     def most_bricks(self, room: int) -> int:
         """Count of bricks that memory has room for now that the fit has taken as much as `room` bricks need."""
-        return room_to_grow(self.settings, self.shape, images_of_views(self.views), room)
+        return room_to_grow(self.settings, self.shape, self.survey.images, room)
 
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
@@ -210,33 +213,33 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     Raises RaymarchError where the views show nothing, the objective's slopes are wrong, no box is found or the
     memory's budget is exceeded.
     """
-    require_contents(views)
+    survey = Survey(views)
+    require_contents(views, survey.contents)
     box = None if box is None else box_near(np.asarray(box, float), views.origin)
-    if not settings.learn_background and (doubt := background_doubt(views)):
-        log.warning("%s", doubt)
-    for finding in in_short(views):
+    if not settings.learn_background and survey.background_doubt:
+        log.warning("%s", survey.background_doubt)
+    for finding in survey.findings:
         log.warning("%s; %s", finding.message, finding.cure)
     prove(settings.minimised)
-    if endless := settings.seeks_scene and box is None and not is_bounded(views):
-        views = with_points(views)
-    frustum = frustum_for(views, settings, box)
+    endless = settings.seeks_scene and box is None and not survey.bounded
+    frustum = frustum_for(survey, settings, box)
     if frustum is not None:
         settings, box = replace(settings, ndc=True, boxes=1, near=0.0, near_gradient=0.0), frustum.box
     elif settings.boxes is None:
-        settings = replace(settings, **({"boxes": boxes_of_scene(views)} if endless else {"boxes": 1, "near": 0.0}))
+        settings = replace(settings, **({"boxes": boxes_of_scene(survey)} if endless else {"boxes": 1, "near": 0.0}))
     settings = replace(settings, ndc=frustum is not None)
-    found = _innermost_box(views, settings, store) if box is None else np.asarray(box, float)
-    free, settings = settings.resolution is None, resolution_for(views, found, settings)
+    found = _innermost_box(survey, settings, store) if box is None else np.asarray(box, float)
+    free, settings = settings.resolution is None, resolution_for(survey, found, settings)
     ndc = None if frustum is None else frustum.ndc_from_world
-    return _laid_out(views, settings, found, free, store, ndc)
+    return _laid_out(survey, settings, found, free, store, ndc)
 
 
 def _laid_out(
-    views: Views, settings: FitSettings, box: np.ndarray, free: bool, store: ImageStore, ndc: np.ndarray | None
+    survey: Survey, settings: FitSettings, box: np.ndarray, free: bool, store: ImageStore, ndc: np.ndarray | None
 ) -> Plan:
     """Plan in a box that was found; `free` is a resolution that nobody asked for, and is made coarser where it does
     not fit."""
-    images = images_of_views(views)
+    images = survey.images
     sparse = takes_bricks(settings, box, images)
     settings = affordable(settings, box, images) if free and not sparse else settings
     memory = None if sparse else require_budget(settings, box, images)
@@ -245,7 +248,7 @@ def _laid_out(
     try:
         if memory is None:
             require_cells(settings, box, images)
-        bounded = views.shows_silhouettes and settings.hull and settings.nested == 1 and ndc is None
+        bounded = survey.silhouettes and settings.hull and settings.nested == 1 and ndc is None
         if memory is None and not free:  # a resolution that was asked for is refused before all its cells are looked at
             require_first_level(settings, box, images, _least_share(store, placed) if bounded else 1.0)
         hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
@@ -255,8 +258,8 @@ def _laid_out(
     except RaymarchError:
         if not (free and sparse) or is_least(settings) or (hull is not None and not hull.any()):
             raise
-        return _laid_out(views, coarser(settings), box, free, store, ndc)
-    return Plan(views, settings, placed, memory, hull, ndc, bricks)
+        return _laid_out(survey, coarser(settings), box, free, store, ndc)
+    return Plan(survey, settings, placed, memory, hull, ndc, bricks)
 
 
 def _least_share(store: ImageStore, box: np.ndarray) -> float:
@@ -269,10 +272,10 @@ def _least_share(store: ImageStore, box: np.ndarray) -> float:
     return float(inside.mean()) / 2
 
 
-def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:
+def _innermost_box(survey: Survey, settings: FitSettings, store: ImageStore) -> np.ndarray:
     """Box where none is given: of the scene's middle, of the set's own making, or of what the views show."""
     if settings.nested > 1:
-        return box_of_scene(views)
-    if views.box is not None and not views.shows_silhouettes:
-        return views.box
-    return find_box(views, store)
+        return box_of_scene(survey)
+    if survey.views.box is not None and not survey.silhouettes:
+        return survey.views.box
+    return find_box(survey, store)

@@ -11,77 +11,9 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.fitting.plan.budget import UNTOLD, is_within, memory_of_fit
+from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import FitSettings
-from raymarch.geometry.camera import Camera
 from raymarch.system.resources import cores
-from raymarch.views.views import Views
-
-# Footprint of a pixel: how wide what one pixel sees is at the object, against which voxels are coarse or fine.
-#
-# And the silhouette, how much of it all the pixels of a view see.
-
-TINY = 1e-30  # of a voxel: what is under it, a product at last 0, is no width to divide by
-
-
-def footprint_of(views: Views, box: np.ndarray) -> float:
-    """Median over the views of a pixel's width at the distance of a box's (2, 3) middle [world unit].
-
-    Cameras in the box, which see its walls, count as half its longest side away.
-
-    Example:
-        >>> from raymarch.geometry.camera import Camera
-        >>> camera = Camera.look_at((0, -4, 0), width=64, height=64)
-        >>> views = Views([camera], np.zeros((1, 64, 64, 3), np.uint8))
-        >>> footprint_of(views, np.array([(-1, -1, -1), (1, 1, 1)])) == 4 / camera.focal[0]
-        True
-    """
-    return float(np.median(_pixels(views, box)))
-
-
-def silhouette_of(views: Views, box: np.ndarray) -> float:
-    """Mean over the views of the area that is not empty by their alpha, at a box's (2, 3) middle [world unit^2].
-
-    Infinite of images without alpha, or with one that masks nothing: they do not tell. A convex body's surface is four
-    times the mean over all directions (Cauchy 1841).
-
-    Example:
-        >>> from raymarch.geometry.camera import Camera
-        >>> camera = Camera.look_at((0, -4, 0), width=64, height=64)
-        >>> half = np.full((1, 64, 64, 4), 255, np.uint8)
-        >>> half[:, :32] = 0
-        >>> area = silhouette_of(Views([camera], half), np.array([(-1, -1, -1), (1, 1, 1)]))
-        >>> round(area * (camera.focal[0] / 4) ** 2)
-        2048
-    """
-    if not views.shows_silhouettes:
-        return math.inf
-    shown = [np.count_nonzero(views.image(i)[..., 3]) for i in range(len(views))]
-    return float(np.mean(np.array(shown) * np.square(_pixels(views, box))))
-
-
-def _pixels(views: Views, box: np.ndarray) -> list[float]:
-    """Size of a pixel of each view at a box's middle [world unit]."""
-    eyes = np.array([camera.position for camera in views.cameras])
-    away = np.maximum(np.linalg.norm(eyes - box.mean(0), axis=1), (box[1] - box[0]).max() / 2)
-    return [_pixel_at(camera, each) for camera, each in zip(views.cameras, away, strict=True)]
-
-
-def _pixel_at(camera: Camera, distance: float) -> float:
-    """Size of a pixel [world unit] on the axis at a distance from the camera: the same at all of parallel rays."""
-    focal = math.sqrt(camera.focal[0] * camera.focal[1])
-    return 1 / focal if camera.lens.parallel else distance / focal
-
-
-def halvings(voxel: float, footprint: float, pixels: float) -> int:
-    """Count of times that images can be halved with a voxel still `pixels` of their pixels wide, 0 at least.
-
-    Example:
-        >>> [halvings(voxel, 1.0, 1.25) for voxel in (1.0, 2.0, 2.5, 5.0)]
-        [0, 0, 1, 2]
-    """
-    wide = max(footprint * pixels, TINY * voxel)
-    return max(math.floor(math.log2(voxel / wide)), 0) if pixels > 0 else 0
-
 
 log = logging.getLogger(__name__)
 
@@ -93,9 +25,10 @@ RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in br
 RAYS_A_SECOND, OF_GPU = 90_000.0, 4e6  # a core, about, and an H200; only says how fine a fit by seconds is
 LEAST, DENSE, MOST = 64, 400, 640
 LEAST_SURFACE = 1e-6  # of a speck, in squares of the longest side: what is less asks for no more
+TINY = 1e-30  # of a voxel: what is under it, a product at last 0, is no width to divide by
 
 
-def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitSettings:
+def resolution_for(survey: Survey, box: np.ndarray, settings: FitSettings) -> FitSettings:
     """Settings with the resolution of a fit in `box` (2, 3), where they leave it to the pictures and the time given.
 
     A resolution that was asked for stays; one far finer than the pictures is said. In NDC, whose voxels are wider the
@@ -103,10 +36,10 @@ def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitS
     """
     if settings.ndc:
         return replace(settings, resolution=settings.resolution or UNTOLD)
-    longest, pixel = float((box[1] - box[0]).max()), footprint_of(views, box)
+    longest, pixel = float((box[1] - box[0]).max()), footprint_of(survey, box)
     if settings.resolution is None:
         wide, fine = longest / (PIXELS * pixel) + 1, longest / (FINE * pixel) + 1
-        found = _by_rays(views, box, settings)
+        found = _by_rays(survey, box, settings)
         if found > wide:
             found = max(wide, min(found / np.sqrt(RAYS_FINE), fine, DENSE))
         return replace(settings, resolution=int(np.clip(found, LEAST, MOST)))
@@ -139,20 +72,68 @@ def coarser(settings: FitSettings) -> FitSettings:
     return replace(settings, resolution=max(int(0.9 * (settings.resolution or LEAST)), LEAST))
 
 
-def _by_rays(views: Views, box: np.ndarray, settings: FitSettings) -> float:
+def _by_rays(survey: Survey, box: np.ndarray, settings: FitSettings) -> float:
     """Samples along the longest side with `RAYS_A_SAMPLE` for each of the surface's, more beyond `DENSE`."""
     steps = settings.steps * settings.rays if settings.steps else np.inf
     rate = RAYS_A_SECOND * min(runtime.threads(), cores()) if runtime.on_cpu() else OF_GPU
     seconds = settings.seconds * rate if settings.seconds else np.inf
-    found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / _surface(views, box))
+    found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / _surface(survey, box))
     return float(found if found <= DENSE else max(DENSE, found / np.sqrt(RAYS_BEYOND)))
 
 
-def _surface(views: Views, box: np.ndarray) -> float:
+def _surface(survey: Survey, box: np.ndarray) -> float:
     """Surface of what is in a box, in squares of its longest side: by the silhouettes, at most three of its faces.
 
     What is thin has little of it, and its rays are as many: they settle finer voxels, which it needs.
     """
     longest = (box[1] - box[0]).max()
     x, y, z = (box[1] - box[0]) / longest
-    return float(max(min(x * y + y * z + z * x, 4 * silhouette_of(views, box) / longest**2), LEAST_SURFACE))
+    return float(max(min(x * y + y * z + z * x, 4 * silhouette_of(survey, box) / longest**2), LEAST_SURFACE))
+
+
+def footprint_of(survey: Survey, box: np.ndarray) -> float:
+    """Footprint of a pixel: the median over the views of its width at a box's (2, 3) middle [world unit].
+
+    Voxels are coarse or fine against it.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> from raymarch.views.views import Views
+        >>> camera = Camera.look_at((0, -4, 0), width=64, height=64)
+        >>> views = Views([camera], np.zeros((1, 64, 64, 3), np.uint8))
+        >>> footprint_of(Survey(views), np.array([(-1, -1, -1), (1, 1, 1)])) == 4 / camera.focal[0]
+        True
+    """
+    return float(np.median(survey.pixel_sizes(box)))
+
+
+def silhouette_of(survey: Survey, box: np.ndarray) -> float:
+    """Mean over the views of the area that is not empty by their alpha, at a box's (2, 3) middle [world unit^2].
+
+    Infinite of images without alpha, or with one that masks nothing: they do not tell. A convex body's surface is four
+    times the mean over all directions (Cauchy 1841).
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> from raymarch.views.views import Views
+        >>> camera = Camera.look_at((0, -4, 0), width=64, height=64)
+        >>> half = np.full((1, 64, 64, 4), 255, np.uint8)
+        >>> half[:, :32] = 0
+        >>> area = silhouette_of(Survey(Views([camera], half)), np.array([(-1, -1, -1), (1, 1, 1)]))
+        >>> round(area * (camera.focal[0] / 4) ** 2)
+        2048
+    """
+    if not survey.silhouettes:
+        return math.inf
+    return float(np.mean(survey.shown_pixels * np.square(survey.pixel_sizes(box))))
+
+
+def halvings(voxel: float, footprint: float, pixels: float) -> int:
+    """Count of times that images can be halved with a voxel still `pixels` of their pixels wide, 0 at least.
+
+    Example:
+        >>> [halvings(voxel, 1.0, 1.25) for voxel in (1.0, 2.0, 2.5, 5.0)]
+        [0, 0, 1, 2]
+    """
+    wide = max(footprint * pixels, TINY * voxel)
+    return max(math.floor(math.log2(voxel / wide)), 0) if pixels > 0 else 0

@@ -1,8 +1,8 @@
 """Objective of a fit: a robust loss of colours, the opacity's error and regularisers, ours or a user's, in one form.
 
 A penalty is two functions of one number, value and slope, as `@ti.func`s that are compiled into the fit's kernels. To
-add one of ours: the two in `kernels/fit`, and a line in a table here.
-"""
+add one of ours: the two in `kernels/fit`, and a line in a table here. Before a fit `prove` holds a user's slopes
+against differences of their values, in the fit's precision."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import numpy as np
 from raymarch import runtime
 from raymarch.arguments.checks import Check, Wrong, instance_of, number, one_of, optional, shown, text
 from raymarch.arguments.declared import checked, held, hold
+from raymarch.device.own_functions import hold_against, values_of
 from raymarch.errors import RaymarchError
 from raymarch.kernels.fit import losses, regularise
 from raymarch.kernels.fit.regularise import OPTICAL_DEPTH
-from raymarch.kernels.probe import evaluate, reason_of
 
 WEIGHT = number(0, 1e6)
 SCALE = number(1e-6, 1e6)
@@ -188,7 +188,7 @@ class Objective:
 OBJECTIVE = instance_of(Objective, "an rm.Objective", "rm.Objective(robust=rm.Loss(...)) is one")
 
 
-# Gradient check of an objective before its fit: every slope against differences of its value, in its precision.
+# Slopes of a user's own, held against differences of their value before a fit, in its precision.
 
 PLACES = (0.03, 0.1, 0.3, 0.7, 1.5, 3.0, 10.0)
 STEP = 0.01  # of a place: roundings of single precision stay under a thousandth of most slopes
@@ -199,10 +199,7 @@ OURS |= {(each.value, each.slope) for each in REGULARISERS.values()}
 
 
 def prove(objective: Objective) -> None:
-    """Slope check: RaymarchError, with object and part, where a slope is not its value's or a part gives no number.
-
-    A slope between the one-sided differences is right: functions may have kinks.
-    """
+    """Slope check: RaymarchError, with object and part, where a slope is not its value's or a part gives no number."""
     loss = objective.robust
     _prove(f"loss {loss.name!r}", loss.value, loss.slope, True, loss.scale)
     for each in objective.regularisers:
@@ -214,36 +211,28 @@ def _prove(name: str, value: Callable, slope: Callable, signed: bool, scale: flo
     if (value, slope) in OURS:
         return
     dtype = np.dtype(runtime.dtype())
-    places = np.unique([*PLACES, 0.1 / scale, 1 / scale])
+    x = np.unique([*PLACES, 0.1 / scale, 1 / scale])
     if signed:
-        places = np.concatenate([places, [0.0], -places])
+        x = np.concatenate([x, [0.0], -x])
     else:  # from 0 on, where both must be numbers; a bend there that differences miss is no fault
         _values(f"{name}: value", value, np.zeros(1))
         _values(f"{name}: slope", slope, np.zeros(1))
-    h = STEP * np.where(places == 0, 0.1, np.abs(places))
-    below, x, above = (at.astype(dtype).astype(float) for at in (places - h, places, places + h))
-    slopes = _values(f"{name}: slope", slope, x)
-    before, at, after = (_values(f"{name}: value", value, each) for each in (below, x, above))
-    left, right = (at - before) / (x - below), (after - at) / (above - x)
-    rounding = 8 * np.finfo(dtype).eps * np.maximum(1, np.abs(at)) / h
-    allowed = TOLERANCE * np.maximum(np.abs(slopes), np.maximum(np.abs(left), np.abs(right))) + rounding
-    off = np.maximum(np.minimum(left, right) - slopes, slopes - np.maximum(left, right)) - allowed
-    if (off > 0).any():
-        worst = int(np.argmax(off > 0.9 * off.max()))
-        raise RaymarchError(
-            f"{name}: slope is {slopes[worst]:.4g} at {x[worst]:.4g}, differences of value give"
-            f" {(left + right)[worst] / 2:.4g}; make slope the derivative of value"
-        )
+    h = STEP * np.where(x == 0, 0.1, np.abs(x))
+    places = [each.astype(dtype).astype(float) for each in (x - h, x, x + h)]
+    slopes = _values(f"{name}: slope", slope, places[1])
+    values = [_values(f"{name}: value", value, each) for each in places]
+    rounding = 8 * np.finfo(dtype).eps * np.maximum(1, np.abs(values[1])) / h
+
+    def complain(i: int, given: float, wanted: float) -> RaymarchError:
+        came = f"{name}: slope is {given:.4g} at {places[1][i]:.4g}"
+        return RaymarchError(f"{came}, differences of value give {wanted:.4g}; make slope the derivative of value")
+
+    hold_against(slopes, values, places, complain, tolerance=TOLERANCE, least=0.0, rounding=rounding)
 
 
 def _values(part: str, function: Callable, x: np.ndarray) -> np.ndarray:
     """A function at places x, all finite; else RaymarchError."""
-    y = np.zeros(len(x))
-    try:
-        evaluate(function, np.ascontiguousarray(x), y)
-    except Exception as error:  # whatever Taichi's compiler, or Python inside it, makes of a user's function
-        why = reason_of(error)[:160]
-        raise RaymarchError(f"{part} is no function of one number: {why}; docs/extending.md shows one") from None
+    y = values_of(function, x, lambda why: RaymarchError(f"{part} {why}; docs/extending.md shows one"))
     if (bad := ~np.isfinite(y)).any():
         raise RaymarchError(f"{part} is {y[bad][0]} at {x[bad][0]:.4g}, want a finite number everywhere")
     return y

@@ -1,4 +1,4 @@
-"""Adam: its settings are a frozen record, its moments live in the grid."""
+"""Adam: its settings are a frozen record, its moments live in the grid; and rates that change on a fit's way."""
 
 from __future__ import annotations
 
@@ -142,8 +142,6 @@ class Adam:
 
 ADAM = instance_of(Adam, "rm.Adam(...)", "its settings go by their own names too, such as lr_density")
 
-
-# Learning rates of a running fit: those that it was given, and what they were multiplied by on its way.
 
 FACTOR = number(1e-3, 1e3)
 

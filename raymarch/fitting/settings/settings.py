@@ -1,4 +1,4 @@
-"""Settings of a fit: one frozen record, each field with its bounds."""
+"""Settings of a fit: one frozen record, each field with its bounds; presets of it, and changes by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, SupportsFloat
 
 from raymarch.arguments.checks import Check, Numbers, flag, instance_of, mended, number, one_of, optional, shown, whole
-from raymarch.arguments.declared import current_names, held, hold, renamed
+from raymarch.arguments.declared import held, hold
 from raymarch.arguments.guess import unknown_names
 from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
@@ -22,10 +22,12 @@ from raymarch.volumes.samples import BOXES, MAX_DEGREE
 from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 
 MOST_LEVELS = 64
+MOST_RAYS = 1 << 23  # of a step: what a buffer of them holds has numbers of its own that Taichi can index
 OTHER_MODES = (
     "others, and rm.Mode of your own, are fitted through rm.TorchRender or rm.Linearised, see docs/write-a-mode.md"
 )
 OWN_LOSS = "one of your own goes into objective=rm.Objective(robust=rm.Loss(...)), see docs/extending.md"
+OF_READING = ("background", "downscale", "holdout", "masks", "split", "follow_links")  # arguments of `load_views`
 
 
 def _levels(value: Iterable[Iterable[SupportsFloat]]) -> tuple[tuple[float, float], ...]:
@@ -39,10 +41,8 @@ def _levels(value: Iterable[Iterable[SupportsFloat]]) -> tuple[tuple[float, floa
 
 LEVELS = Check("pairs (share of the fit, scale): rising shares from 0, the last scale 1", _levels)
 PART = number(0, 1, below=True)
-MOST_RAYS = 1 << 23  # of a step: what a buffer of them holds has numbers of its own that Taichi can index
 
 
-@renamed(stop="min_transmittance", least="min_weight", share="regularised_fraction")
 @dataclass(frozen=True)
 class FitSettings:
     """Settings of a fit; `preset` gives good ones, `dataclasses.replace` changes some.
@@ -70,7 +70,6 @@ class FitSettings:
             for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
         early: in fits of more than 1,500 steps levels begin so many times sooner at most; 1 for the shares themselves.
-        reopen: opacity over one finest voxel that samples of such fits have at most as a level begins; 1 for any.
         pyramid: image pyramid: a level before the last is fitted to images made smaller by halves, as long as its
             voxels are so many of their pixels wide; a ray then tells of all that was averaged. 0 for none.
         step: length of a march step in voxels of the level.
@@ -99,6 +98,8 @@ class FitSettings:
         prune_weight: at each change of level but the first, what part of a ray's light a sample in a cell must give or
             take in the images for that to be kept, as what no camera sees takes memory all the same; 0 keeps all that
             is not empty. None for 0.001 in bricks and 0 else.
+        reopen: opacity over one finest voxel that samples of a fit of more than 1,500 steps have at most as a level
+            begins; 1 for any.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
@@ -110,12 +111,15 @@ class FitSettings:
         mode: "emission-absorption", or "transfer" for values, as they are, seen through the table `transfer`.
     """
 
+    # Field: where it lies, how fine it is.
     resolution: int | None = held(optional(whole(4, 4096)), None)
     sh_degree: int = held(whole(0, MAX_DEGREE), 1)
     boxes: int | None = held(optional(BOXES), 1)
     ndc: bool | None = held(optional(flag), False)
     near: float = held(PART, 0.0)
     near_gradient: float = held(number(0, 1e6), 0.0)
+
+    # Schedule: steps, their rays, levels from coarse to fine.
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
     rays: int = held(whole(16, 1 << 22), 16384)
@@ -126,14 +130,20 @@ class FitSettings:
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
     early: float = held(number(1, 64), 2.0)
     pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)
+
+    # March.
     step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)
     jitter: float | None = held(optional(number(0, 1)), None)
     min_transmittance: float = held(PART, 1e-3)
     min_weight: float = held(PART, 1e-3)
     roulette: float = held(PART, 1e-2)
+
+    # What raw numbers mean.
     density: str | DensityActivation = held(FIT_DENSITY, "softplus")
     initial_alpha: float = held(number(0, 1, above=True, below=True), 0.05)
     colour: str | ColourActivation = held(FIT_COLOUR, "sigmoid")
+
+    # Objective: losses and regularisers.
     loss: str = held(one_of(*LOSSES, cure=OWN_LOSS), "squared")
     huber_delta: float = held(number(0, 1e6, above=True), 0.1)
     opacity_weight: float = held(WEIGHT, 0.1)
@@ -142,18 +152,28 @@ class FitSettings:
     tv_colour: float = held(WEIGHT, 0.0)
     sparsity: float = held(WEIGHT, 0.0)
     regularised_fraction: float = held(number(0, 1, above=True), 0.1)
+
+    # Photometry.
     exposure: bool = held(flag, False)
     learn_background: bool = held(flag, False)
+
+    # Optimiser.
     optimiser: Adam = held(ADAM, Adam())
+
+    # Empty space: what is never looked at, and what is given up on the way.
     hull: bool = held(flag, True)
     refresh: int = held(whole(1, 10**6), 100)
     prune_alpha: float = held(PART, 1e-3)
     prune_weight: float | None = held(optional(PART), None)
     reopen: float = held(number(0, 1, above=True), 0.5)
+
+    # Memory and its layout.
     slots: int | None = held(optional(whole(1, 64)), None)
     block: int | None = held(optional(one_of(*BLOCKS)), None)
     bricks: bool | None = held(optional(flag), None)
     memory: float | None = held(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
+
+    # Besides.
     seed: int = held(whole(0, 2**31 - 1), 0)
     objective: Objective | None = held(optional(OBJECTIVE), None)
     mode: str = held(one_of("emission-absorption", "transfer", cure=OTHER_MODES), "emission-absorption")
@@ -247,10 +267,6 @@ def of_objective() -> dict[str, object]:
 
 
 FIT_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives")
-
-
-# Presets of a fit, and changes to settings by name.
-
 PRESETS = {
     "quick": FitSettings(
         resolution=160,
@@ -329,9 +345,6 @@ def preset_of_views(views: Views, box: Numbers | None = None) -> str:
     return "default" if box is not None or is_bounded(views) else "photos"
 
 
-OF_READING = ("background", "downscale", "holdout", "masks", "split", "follow_links")  # arguments of `load_views`
-
-
 def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
     """Settings with some changed by name; names of `Adam` go to the optimiser, `seconds` alone lifts the limit of
     steps, and `steps` alone that of seconds.
@@ -344,7 +357,6 @@ def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
         >>> changed(FitSettings(), lr_density=0.3).optimiser.lr_density
         0.3
     """
-    changes = current_names(FitSettings, changes)
     if changes.get("objective") is not None:
         changes = {**of_objective(), **changes}
     if changes.get("seconds") is not None and changes.get("steps") is None:

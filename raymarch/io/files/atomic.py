@@ -1,4 +1,4 @@
-"""Atomic file replacement: a reader sees the old file or the new one, never a part."""
+"""Atomic replacement of files and folders: a reader sees the old one or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -157,9 +157,6 @@ def _sync_folder(folder: Path) -> None:
     except OSError as error:
         if os.name != "nt" and error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES):
             raise
-
-
-# Atomic replacement of a folder: written under another name, which it gives up once it is whole.
 
 
 def require_new_folder(path: str | os.PathLike[str], overwrite: bool = False) -> None:

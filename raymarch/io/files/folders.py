@@ -1,4 +1,4 @@
-"""Order of names by the numbers in them: view 9 before view 10."""
+"""Names in a folder: those that are visible, and their order by the numbers in them, view 9 before view 10."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ def natural(name: str) -> list[int | str]:
         ['r_9', 'r_9²', 'r_10']
     """
     return [int(part) if i % 2 else part for i, part in enumerate(NUMBER.split(name))]
-
-
-# Visible files of a set's folder, by a pattern.
 
 
 def visible_files(folder: Path, pattern: str) -> list[Path]:

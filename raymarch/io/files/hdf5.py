@@ -1,4 +1,4 @@
-"""Safe opening of HDF5 files: whatever is strange about one is refused before its arrays are read."""
+"""Safe opening of HDF5 files: whatever is strange about one is refused before its arrays are read; their digest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 import h5py
 import numpy as np
@@ -23,26 +22,30 @@ KINDS = {
     "raymarch-images": "an image set of raymarch convert",
     "raymarch-checkpoint": "a checkpoint of a fit",
 }
-LARGEST_RATIO = 1000
+MAX_RATIO = 1000  # of the bytes that a dataset declares to those that it stores
 # Zeros compress about 1000 to 1; in chunks of this size the overhead keeps them under that.
-LARGEST_CHUNK = 128 << 10
-NO_MORE: Mapping[str, int] = MappingProxyType({})
-MOST_ATTRIBUTES = 64
-MOST_OBJECTS, MOST_TOLD = 10_000, 4  # of another program's file that are looked at, and told
-LARGEST_ATTRIBUTE = 4096
+MAX_CHUNK = 128 << 10
+MAX_ATTRIBUTES, MAX_ATTRIBUTE = 64, 4096  # of a dataset; bytes of one
+MAX_OBJECTS, MAX_TOLD = 10_000, 4  # of another program's file that are looked at, and told
 # What h5py raises for damaged files; LookupError covers KeyError, RuntimeError covers RecursionError.
 DAMAGE = (OSError, LookupError, RuntimeError, ValueError, TypeError, ArithmeticError, MemoryError)
 CURE = "restore it from a copy or write it again"
+Part = tuple[str, list[int], str]  # type, shape and SHA-256 in hexadecimal of a dataset
 
 
 @contextmanager
 def opened(
-    path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...], *, streamed: tuple[str, ...] = (),
-    more: Mapping[str, int] = NO_MORE,
-) -> Iterator[h5py.File]:  # fmt: skip
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    names: tuple[str, ...],
+    *,
+    streamed: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+) -> Iterator[h5py.File]:
     """Open an HDF5 file of format `kind` that holds exactly the datasets `names` in its root, all of them harmless.
 
-    Of `more`, datasets by the one version whose files hold them besides, it holds those of its version.
+    Those that are `optional` it may hold besides.
 
     Harmless: stored in the file itself, reached by hard links, compressed by gzip, shuffle and fletcher32 at most,
     free of references and texts of variable length, within the memory budget, and at most 1000 times as large as
@@ -60,8 +63,8 @@ def opened(
         raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {CURE}")
     try:
         with h5py.File(path, "r") as file:
-            found = _require_kind(file, path, kind, version)
-            names = (*(name for name, has in more.items() if has == found), *names)
+            _require_kind(file, path, kind, version)
+            names = (*(name for name in optional if name in file), *names)
             _require_names(file, path, names)
             for name in names:
                 _require_harmless(file[name], path)
@@ -88,13 +91,13 @@ def _is_said_by_h5py(error: BaseException) -> bool:
 
 def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
     """Attributes of a file or dataset as arrays; RaymarchError for too many, too large or of a strange type."""
-    if len(item.attrs) > MOST_ATTRIBUTES:
+    if len(item.attrs) > MAX_ATTRIBUTES:
         raise RaymarchError(f"{item.file.filename}: {item.name} has {len(item.attrs)} attributes; {CURE}")
     found = {}
     for name in sorted(item.attrs):
         identifier = item.attrs.get_id(name)
         kind = identifier.dtype.kind
-        if kind not in "Sfiu" or identifier.get_storage_size() > LARGEST_ATTRIBUTE:
+        if kind not in "Sfiu" or identifier.get_storage_size() > MAX_ATTRIBUTE:
             raise RaymarchError(
                 f"{item.file.filename}: attribute {name} of {item.name} is {identifier.dtype} of"
                 f" {identifier.get_storage_size()} bytes, want a number or a short text of fixed length; {CURE}"
@@ -118,20 +121,20 @@ def arrays_of_others(file: h5py.File, path: Path) -> str:
             fields.append((name, item))
         elif isinstance(item, h5py.Group):
             links.extend(_links(item))
-        return True if seen[0] > MOST_OBJECTS else None
+        return True if seen[0] > MAX_OBJECTS else None
 
     links.extend(_links(file))
     file.visititems(look)
     found.sort(key=lambda one: -one[0])
-    told = [f"{escaped(name)} ({' x '.join(map(str, item.shape))} {item.dtype})" for _, name, item in found[:MOST_TOLD]]
-    more = f" and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+    told = [f"{escaped(name)} ({' x '.join(map(str, item.shape))} {item.dtype})" for _, name, item in found[:MAX_TOLD]]
+    more = f" and {len(found) - MAX_TOLD} more" if len(found) > MAX_TOLD else ""
     several = next(((name, item) for _, name, item in found if sum(n > 1 for n in item.shape) >= 3), None)
     if several is None and fields:
         name, item = fields[0]
         said = f"it has {escaped(name)} of the fields {', '.join(map(str, item.dtype.names))}; take one in Python: "
         return f"{said}np.save('a.npy', h5py.File({path.name!r})[{name!r}][{item.dtype.names[0]!r}].T)"
     if several is None and links:
-        return f"what it holds lies in other files, {'; '.join(links[:MOST_TOLD])}; name the one that holds the values"
+        return f"what it holds lies in other files, {'; '.join(links[:MAX_TOLD])}; name the one that holds the values"
     if several is None:
         return (
             f"it has no array of three axes ({', '.join(told) or 'none at all'}{more}), want a volume; check the path"
@@ -146,7 +149,7 @@ def arrays_of_others(file: h5py.File, path: Path) -> str:
 def _links(group: h5py.Group) -> list[str]:
     """Names in a group that are in other files, and which."""
     found = []
-    for name in list(group)[:MOST_OBJECTS]:
+    for name in list(group)[:MAX_OBJECTS]:
         link = group.get(name, getlink=True)
         if isinstance(link, h5py.ExternalLink):
             found.append(f"{escaped(name)} in {escaped(str(link.filename))}")
@@ -158,8 +161,8 @@ def declared_bytes(dataset: h5py.Dataset) -> int:
     return math.prod(dataset.shape) * dataset.dtype.itemsize
 
 
-def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> int:
-    """The file's version."""
+def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> None:
+    """RaymarchError for a file of another kind, or of a version that is newer or none."""
     # Read by itself first: the attributes of other programs' files are theirs to choose.
     said = file.attrs.get("format")
     if (other := KINDS.get(said.decode("utf-8", "replace") if isinstance(said, bytes) else said)) and KINDS[
@@ -175,11 +178,10 @@ def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> int:
         raise RaymarchError(f"{path}: has format_version {found.tolist()}, want {version}; {CURE}")
     if found > version:
         raise RaymarchError(f"{path}: has format_version {int(found)}, this raymarch reads {version}; update raymarch")
-    return int(found)
 
 
 def _require_names(file: h5py.File, path: Path, names: tuple[str, ...]) -> None:
-    if len(file) > len(names) + MOST_ATTRIBUTES:
+    if len(file) > len(names) + MAX_ATTRIBUTES:
         raise RaymarchError(f"{path}: holds {len(file)} objects, want {', '.join(names)}; {CURE}")
     for name in file:
         link = file.get(name, getlink=True)
@@ -207,21 +209,18 @@ def _require_harmless(dataset: h5py.Dataset, path: Path) -> None:
     if not set(filters) <= FILTERS or len(set(filters)) < len(filters):
         raise RaymarchError(f"{where} has filters {filters}, want gzip, shuffle and fletcher32 at most once; repack it")
     declared, stored = declared_bytes(dataset), dataset.id.get_storage_size()
-    if declared > LARGEST_RATIO * stored:
+    if declared > MAX_RATIO * stored:
         raise RaymarchError(
-            f"{where} declares {declared} bytes but stores {stored}, want at most {LARGEST_RATIO} times; {CURE}"
+            f"{where} declares {declared} bytes but stores {stored}, want at most {MAX_RATIO} times; {CURE}"
         )
     if dataset.chunks and any(c > n for c, n in zip(dataset.chunks, dataset.shape, strict=True)):
         raise RaymarchError(f"{where} has chunks {dataset.chunks} larger than its shape {dataset.shape}; repack it")
 
 
-# Digest of an HDF5 file whose datasets are too large to be held together: of those of its parts.
-
-Part = tuple[str, list[int], str]  # type, shape and SHA-256 in hexadecimal of a dataset
-
-
 def digest_of(parts: Mapping[str, Part], notes: Mapping[tuple[str, str], np.ndarray]) -> bytes:
     """SHA-256, in hexadecimal, of the type, shape and SHA-256 of every dataset, then of every attribute but itself.
+
+    So a file whose datasets are too large to be held together has a digest too.
 
     Args:
         parts: of a dataset by its name.

@@ -1,4 +1,4 @@
-"""Strict JSON parser: no NaN, no infinities, no key twice."""
+"""Strict reading of small files, within bounds: JSON, text tables, NumPy's files, XML; the memory a file may take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 from xml.etree import ElementTree
@@ -19,12 +20,133 @@ import numpy as np
 from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line, short
 from raymarch.system.resources import total_bytes
 
+MEMORY_BUDGET = 16 << 30  # bytes that one file may ask for
+VARIABLE = "RAYMARCH_FILE_GB"
 MAX_JSON_BYTES = 32 << 20
-MOST_GROUPS = 320_000  # mappings and lists; 20,000 frames with a matrix and its four rows each, and as many again
-MOST_VALUES = 1_280_000
+MAX_GROUPS = 320_000  # mappings and lists of JSON; 20,000 frames with a matrix and its four rows each, twice
+MAX_VALUES = 1_280_000  # of JSON
 BLOCK = 1 << 20  # bytes that are looked at together before any is kept
+ALIKE = 0.7  # share of two names that is the same, from which on one may be meant by the other
 STRING_OR_COMMENT = re.compile(r'"|//|/\*')
 NOT_A_BREAK = re.compile(r"[^\r\n]")
+MAX_TEXT = 32 << 20  # bytes of a table, or of XML
+EXPORT = "export it again"
+MAX_NPY_BYTES = 64 << 20  # 20,000 poses are 3 MB
+MAX_MEMBERS = 200_000  # of an archive
+MAX_HEADER = 10_000  # bytes of an array's header
+DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
+LETTERS = re.compile(
+    r"utf-?8|utf-16|us-ascii|latin-?1|iso-8859-(1[0-6]?|[2-9])|windows-125[0-8]|cp125[0-8]|shift_jis|cp932|euc-(jp|kr)"
+    r"|gb2312|gbk|gb18030|big5|koi8-[ru]"
+)
+MAX_TAGS = 1_000_000  # of XML
+MAX_DEPTH = 100  # elements within elements
+
+
+def memory_budget() -> int:
+    """Memory budget of one file [byte]: what the environment's RAYMARCH_FILE_GB says, else `MEMORY_BUDGET`, or the
+    memory there is, if less. It is checked against what a file's header declares, before anything is read.
+
+    Raises RaymarchError where the variable is no positive number.
+    """
+    text = os.environ.get(VARIABLE)
+    if text is None:
+        return min(MEMORY_BUDGET, total_bytes())
+    try:
+        gigabytes = float(text)
+    except ValueError:
+        gigabytes = math.nan
+    if not 0 < gigabytes < 1e9:
+        raise RaymarchError(f"{VARIABLE} is {text[:60]!r}, want a positive number of gigabytes; correct or unset it")
+    return int(gigabytes * 1e9)
+
+
+def require_file_budget(wanted: int, what: str) -> None:
+    """Budget check: RaymarchError if `wanted` bytes for `what` are over the budget of one file.
+
+    Example:
+        >>> require_file_budget(8 * 400**2, "lego: its images")
+    """
+    budget = memory_budget()
+    if wanted > budget:
+        raise RaymarchError(
+            f"{what} declare {wanted} bytes, over the budget of {budget} bytes; make them smaller, or set the"
+            f" environment variable {VARIABLE} to {math.ceil(wanted / 1e8) / 10:g} (gigabytes) or more"
+        )
+
+
+def why_missing(place: str) -> str:
+    """What is wrong with the name of a file that is not there: an address, a pattern, a slip; else nothing.
+
+    Example:
+        >>> why_missing("https://example.org/head.nii.gz")
+        'is an address, want a file or folder of this machine; download it first'
+    """
+    if re.match(r"[a-z][a-z0-9+.-]+:/", place) and not re.match(r"[a-zA-Z]:", place[:2]):
+        return "is an address, want a file or folder of this machine; download it first"
+    if place == "-":
+        return "is stdin for other programs, want the name of a file; write it to one first"
+    path = Path(place)
+    if re.search(r"[*?]|\[.+\]", path.name) and path.parent.is_dir():
+        found = sorted(one.name for one in path.parent.glob(path.name))
+        told = f"one of {len(found)}, such as {path.parent / found[0]}" if found else "there is none of that kind"
+        return f"is a pattern, want the name of a file; {told}"
+    if path.parent.is_dir():
+        there = [one.name for one in path.parent.iterdir() if not one.name.startswith(".")]
+        alike = get_close_matches(path.name, there, n=1, cutoff=ALIKE) or [
+            one for one in there if Path(one).stem == path.name or one.lower() == path.name.lower()
+        ]
+        if alike:
+            return f"did you mean {path.parent / alike[0]}?"
+    return ""
+
+
+def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check the path") -> Path:
+    """Path of an existing file that may be read and is not empty; else RaymarchError that tells what is there.
+
+    Args:
+        path: of the file.
+        wanted: what it should be, "an HDF5 file" say.
+        cure: what to do about an empty one.
+
+    Example:
+        >>> require_file("none.h5", "a volume file")
+        Traceback (most recent call last):
+        raymarch.errors.RaymarchError: none.h5: no such file, want a volume file; check the path
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise RaymarchError(f"{path}: is a folder, want {wanted}; name the file in it")
+        if not path.exists():
+            raise RaymarchError(f"{path}: no such file, want {wanted}; {why_missing(str(path)) or 'check the path'}")
+        if not path.is_file():
+            raise RaymarchError(f"{path}: is a device or pipe, want {wanted}; copy it to a file first")
+        if path.stat().st_size == 0:
+            raise RaymarchError(f"{path}: is empty, want {wanted}; {cure}")
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
+    return path
+
+
+def require_folder(path: str | os.PathLike[str]) -> Path:
+    """Path of an existing folder; else RaymarchError that tells a missing one from a file.
+
+    Example:
+        >>> require_folder(".")
+        PosixPath('.')
+    """
+    folder = Path(path)
+    try:
+        if folder.is_dir():
+            return folder
+        if folder.exists():
+            raise RaymarchError(f"{folder}: is a file, want the folder that holds it; try {folder.parent}")
+    except OSError as error:
+        raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check the path") from error
+    raise RaymarchError(f"{folder}: no such folder, want an existing one; check the path")
 
 
 def read_json(path: str | os.PathLike[str], *, comments: bool = False) -> Any:
@@ -93,7 +215,7 @@ def _require_few(path: Path) -> None:
         while block := file.read(BLOCK):
             groups += block.count(b"{") + block.count(b"[")
             values += block.count(b",")
-    for count, most, what in [(groups, MOST_GROUPS, "mappings and lists"), (values, MOST_VALUES, "values")]:
+    for count, most, what in [(groups, MAX_GROUPS, "mappings and lists"), (values, MAX_VALUES, "values")]:
         if count > most:
             raise RaymarchError(f"{path}: has {count:,} {what}, want at most {most:,}; split it")
 
@@ -122,7 +244,7 @@ def parse_record(text: bytes, where: str, most_groups: int, cure: str) -> dict[s
         >>> parse_record(b'{"steps": 3}', "v.h5: record", 10, "make it again")
         {'steps': 3}
     """
-    if sum(map(text.count, (b"[", b"{"))) > most_groups or text.count(b",") > MOST_VALUES:
+    if sum(map(text.count, (b"[", b"{"))) > most_groups or text.count(b",") > MAX_VALUES:
         raise RaymarchError(f"{where}: has too many values; {cure}")
     try:
         record = parse_json(text.decode(), where)
@@ -172,101 +294,7 @@ def parse_json(text: str, where: str) -> Any:
         raise RaymarchError(f"{where}: has a number that cannot be read ({one_line(error)}); shorten it") from error
 
 
-# Limits of what is read: the memory budget of one file, and the checks of a file and a folder.
-
-MEMORY_BUDGET = 16 << 30  # bytes that one file may ask for
-
-VARIABLE = "RAYMARCH_FILE_GB"
-"""Variable of the environment that sets another budget, in units of 1e9 bytes."""
-
-
-def memory_budget() -> int:
-    """Memory budget of one file [byte]: what the environment's RAYMARCH_FILE_GB says, else `MEMORY_BUDGET`, or the
-    memory there is, if less. It is checked against what a file's header declares, before anything is read.
-
-    Raises RaymarchError where the variable is no positive number.
-    """
-    text = os.environ.get(VARIABLE)
-    if text is None:
-        return min(MEMORY_BUDGET, total_bytes())
-    try:
-        gigabytes = float(text)
-    except ValueError:
-        gigabytes = math.nan
-    if not 0 < gigabytes < 1e9:
-        raise RaymarchError(f"{VARIABLE} is {text[:60]!r}, want a positive number of gigabytes; correct or unset it")
-    return int(gigabytes * 1e9)
-
-
-def require_file_budget(wanted: int, what: str) -> None:
-    """Budget check: RaymarchError if `wanted` bytes for `what` are over the budget of one file.
-
-    Example:
-        >>> require_file_budget(8 * 400**2, "lego: its images")
-    """
-    budget = memory_budget()
-    if wanted > budget:
-        raise RaymarchError(
-            f"{what} declare {wanted} bytes, over the budget of {budget} bytes; make them smaller, or set the"
-            f" environment variable {VARIABLE} to {math.ceil(wanted / 1e8) / 10:g} (gigabytes) or more"
-        )
-
-
-def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check the path") -> Path:
-    """Path of an existing file that may be read and is not empty; else RaymarchError that tells what is there.
-
-    Args:
-        path: of the file.
-        wanted: what it should be, "an HDF5 file" say.
-        cure: what to do about an empty one.
-
-    Example:
-        >>> require_file("none.h5", "a volume file")
-        Traceback (most recent call last):
-        raymarch.errors.RaymarchError: none.h5: no such file, want a volume file; check the path
-    """
-    path = Path(path)
-    try:
-        if path.is_dir():
-            raise RaymarchError(f"{path}: is a folder, want {wanted}; name the file in it")
-        if not path.exists():
-            raise RaymarchError(f"{path}: no such file, want {wanted}; check the path")
-        if not path.is_file():
-            raise RaymarchError(f"{path}: is a device or pipe, want {wanted}; copy it to a file first")
-        if path.stat().st_size == 0:
-            raise RaymarchError(f"{path}: is empty, want {wanted}; {cure}")
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
-    return path
-
-
-def require_folder(path: str | os.PathLike[str]) -> Path:
-    """Path of an existing folder; else RaymarchError that tells a missing one from a file.
-
-    Example:
-        >>> require_folder(".")
-        PosixPath('.')
-    """
-    folder = Path(path)
-    try:
-        if folder.is_dir():
-            return folder
-        if folder.exists():
-            raise RaymarchError(f"{folder}: is a file, want the folder that holds it; try {folder.parent}")
-    except OSError as error:
-        raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check the path") from error
-    raise RaymarchError(f"{folder}: no such folder, want an existing one; check the path")
-
-
-# Strict text tables: bounded UTF-8, and words that are finite numbers.
-
-LARGEST_TEXT = 32 << 20  # bytes
-EXPORT = "export it again"
-
-
-def read_bytes(path: str | os.PathLike[str], wanted: str, most: int = LARGEST_TEXT) -> bytes:
+def read_bytes(path: str | os.PathLike[str], wanted: str, most: int = MAX_TEXT) -> bytes:
     """Content of a file of at most `most` bytes; else RaymarchError that names it, with what was wanted.
 
     Example:
@@ -286,7 +314,7 @@ def read_bytes(path: str | os.PathLike[str], wanted: str, most: int = LARGEST_TE
     return data
 
 
-def read_text(path: str | os.PathLike[str], wanted: str, most: int = LARGEST_TEXT) -> str:
+def read_text(path: str | os.PathLike[str], wanted: str, most: int = MAX_TEXT) -> str:
     """Content of a UTF-8 file of at most `most` bytes, without null characters; else RaymarchError.
 
     Example:
@@ -337,13 +365,6 @@ def finites(text: str | Sequence[str], count: int, where: str) -> list[float]:
     return [finite(word, f"{where}, number {i + 1}") for i, word in enumerate(words)]
 
 
-# Strict NumPy files (.npy, .npz): floats and whole numbers only, as many as the header says, never pickles.
-
-MAX_NPY_BYTES = 64 << 20  # bytes; 20,000 poses are 3 MB
-MOST_MEMBERS = 200_000
-LONGEST_HEADER = 10_000
-
-
 def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
     """Array of a .npy file as float64.
 
@@ -374,7 +395,7 @@ def read_npz(path: str | os.PathLike[str], wanted: str) -> dict[str, np.ndarray]
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
             names = [member.filename for member in members]
-            if len(members) > MOST_MEMBERS or len(set(names)) < len(names):
+            if len(members) > MAX_MEMBERS or len(set(names)) < len(names):
                 raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {EXPORT}")
             chosen = [one for one in members if one.filename.startswith(wanted) and one.filename.endswith(".npy")]
             if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in chosen):
@@ -408,7 +429,7 @@ def _array(data: bytes, where: str) -> np.ndarray:
         if version not in known:
             raise RaymarchError(f"{where}: is of version {version} of NumPy's files, want 1 or 2; {EXPORT}")
         read = known[version]
-        shape, by_columns, dtype = read(file, max_header_size=LONGEST_HEADER)
+        shape, by_columns, dtype = read(file, max_header_size=MAX_HEADER)
         if dtype.kind not in "fiu" or dtype.hasobject:
             raise RaymarchError(f"{where}: holds {str(dtype)[:60]}, want numbers; {EXPORT}")
         declared, there = math.prod(shape) * dtype.itemsize, len(data) - file.tell()
@@ -426,17 +447,6 @@ def _array(data: bytes, where: str) -> np.ndarray:
         at = np.argwhere(~np.isfinite(array))[0].tolist()
         raise RaymarchError(f"{where}: is {array[tuple(at)]} at {tuple(at)}, want finite numbers; {EXPORT}")
     return array
-
-
-# Strict XML parser: bounded text without document types, and so without entities of a file's own.
-
-DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
-LETTERS = re.compile(
-    r"utf-?8|utf-16|us-ascii|latin-?1|iso-8859-(1[0-6]?|[2-9])|windows-125[0-8]|cp125[0-8]|shift_jis|cp932|euc-(jp|kr)"
-    r"|gb2312|gbk|gb18030|big5|koi8-[ru]"
-)
-MOST_TAGS = 1_000_000
-DEEPEST = 100  # elements within elements
 
 
 def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
@@ -480,8 +490,8 @@ def _root(text: str, path: str | os.PathLike[str]) -> ElementTree.Element:
     """Root element of a text; RaymarchError as `read_xml`."""
     if "<!DOCTYPE" in text.upper() or "<!ENTITY" in text.upper():
         raise RaymarchError(f"{path}: has a document type or entities, want plain XML; {EXPORT}")
-    if text.count("<") > MOST_TAGS:
-        raise RaymarchError(f"{path}: has {text.count('<'):,} tags, want at most {MOST_TAGS:,}; split it")
+    if text.count("<") > MAX_TAGS:
+        raise RaymarchError(f"{path}: has {text.count('<'):,} tags, want at most {MAX_TAGS:,}; split it")
     parser: ElementTree.XMLPullParser = ElementTree.XMLPullParser(("start", "end"))
     depth, root = 0, None
     try:
@@ -491,8 +501,8 @@ def _root(text: str, path: str | os.PathLike[str]) -> ElementTree.Element:
             for kind, element in events:
                 root = element if root is None else root
                 depth += 1 if kind == "start" else -1
-                if depth > DEEPEST:
-                    raise RaymarchError(f"{path}: is nested over {DEEPEST} levels deep; {EXPORT}")
+                if depth > MAX_DEPTH:
+                    raise RaymarchError(f"{path}: is nested over {MAX_DEPTH} levels deep; {EXPORT}")
         parser.close()
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         if isinstance(error, RaymarchError):

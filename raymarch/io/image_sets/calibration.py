@@ -1,22 +1,24 @@
-"""Calibrations as photogrammetry has them (OpenCV axes, matrices K and P), made cameras for images of any size."""
+"""Calibrations: the intrinsics that a set has, made cameras for images of any size and of EXIF's orientation."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.io.image_sets.intrinsics import sized
+from raymarch.io.image_sets.plausible import require_plausible
+from raymarch.io.images.header import SIDEWAYS
 
 OPENCV = np.diag([1.0, -1.0, -1.0, 1.0])  # camera axes of OpenCV: x right, y down, looking along z
-SKEW = 0.01  # pixels that it moves the image's edge by, too few to say
-MOST_SKEW = 0.5
+MIN_SKEW, MAX_SKEW = 0.01, 0.5  # pixels that it moves the image's edge by: fewer are not said, more are refused
+QUARTERS = {3: 2, 6: 1, 8: -1}  # EXIF's orientation: quarters of a turn to the right that make the image upright
+MIRRORED = (2, 4, 5, 7)  # orientations whose upright image no camera of the one before shows
 
 
 @contextmanager
@@ -70,6 +72,92 @@ class Calibration:
             return sized(world_from_camera, self.focal, self.principal, full, self.lens, size, where, orientation)
 
 
+def sized(
+    world_from_camera: np.ndarray,
+    focal: Sequence[float],
+    principal: Sequence[float],
+    full: Sequence[float],
+    lens: Lens,
+    size: tuple[int, int],
+    where: str,
+    orientation: int = 1,
+    sensor: bool = False,
+) -> Camera:
+    """Camera of an image, from intrinsics of the same image at another size.
+
+    Args:
+        world_from_camera: (4, 4) pose.
+        focal, principal: [pixel] at the size that is `full`, (width, height).
+        lens: of it, the same at any size.
+        size: (width, height) of the image, smaller or larger than `full` by any factor, sides rounded as they may be.
+        where: opens the messages.
+        orientation: by which EXIF turned the image. Where `full` is its size before, as of programs that do not look at
+            EXIF, the camera is turned with it.
+        sensor: whether intrinsics are of the image before EXIF turned it where the sizes do not tell.
+
+    Raises RaymarchError for intrinsics that no lens has, and an image of another shape.
+    """
+    wide, high = full
+    before = stored_size(size, orientation)
+    is_upright = tuple(full) == size != before
+    if orientation != 1 and (sensor or not _alike(full, size)) and _alike(full, before) and not is_upright:
+        if orientation in MIRRORED:
+            raise RaymarchError(
+                f"{where}: EXIF says that the image is mirrored ({orientation}), and its camera is of the one before;"
+                " write the image without that tag"
+            )
+        stored = sized(world_from_camera, focal, principal, full, lens, before, where)
+        return turned_upright(stored, QUARTERS[orientation])
+    if not _alike(full, size):
+        lies = _alike(full, size[::-1])
+        cure = "turn the image by a quarter or correct w, h" if lies else "resize the image or correct the numbers"
+        raise RaymarchError(
+            f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels, another shape;"
+            f" {cure}"
+        )
+    require_plausible(focal, principal, round(wide), round(high), where)
+    x, y = size[0] / wide, size[1] / high  # 1 and 1 change no bit
+    focal, principal = (focal[0] * x, focal[1] * y), (principal[0] * x, principal[1] * y)
+    return Camera(world_from_camera, focal, principal, *size, lens)
+
+
+def stored_size(size: tuple[int, int], orientation: int) -> tuple[int, int]:
+    """Size of an image before EXIF turned it to one of a size."""
+    return size[::-1] if orientation in SIDEWAYS else size
+
+
+def _alike(full: Sequence[float], size: Sequence[int]) -> bool:
+    """Whether an image of one size may be one of the other made smaller or larger, its sides rounded."""
+    wide, high = full
+    return min(full) > 0 and abs(size[0] * high - size[1] * wide) <= wide + high
+
+
+def turned_upright(camera: Camera, quarters: int) -> Camera:
+    """Camera of an image that is turned to the right by a quarter or two, or by -1 to the left: the same rays.
+
+    Example:
+        >>> camera = turned_upright(Camera(np.eye(4), (9, 8), (3, 2), 8, 6), 1)
+        >>> camera.focal, camera.principal, (camera.width, camera.height)
+        ((8.0, 9.0), (4.0, 3.0), (6, 8))
+    """
+    if quarters == 2:
+        return turned_upright(turned_upright(camera, 1), 1)
+    right, up, back = camera.world_from_camera[:3, :3].T
+    pose = camera.world_from_camera.copy()
+    pose[:3, :3] = np.stack([quarters * up, -quarters * right, back], axis=1)
+    (fx, fy), (cx, cy) = camera.focal, camera.principal
+    principal = (camera.height - cy, cx) if quarters == 1 else (cy, camera.width - cx)
+    return Camera(pose, (fy, fx), principal, camera.height, camera.width, _turned_lens(camera.lens, quarters))
+
+
+def _turned_lens(lens: Lens, quarters: int) -> Lens:
+    """Lens whose tangential part, which is along the vector (p2, p1), is turned; all else is round."""
+    numbers = dict(zip(lens.names, lens.coefficients, strict=True))
+    if "p1" in numbers:
+        numbers["p1"], numbers["p2"] = quarters * numbers["p2"], -quarters * numbers["p1"]
+    return replace(lens, coefficients=tuple(numbers.values()))
+
+
 def of_matrix(matrix: np.ndarray, where: str, shift: float = 0.0) -> tuple[tuple[float, float], tuple[float, float]]:
     """Focal and principal point [pixel] of a calibration matrix K (3, 3), the latter moved by `shift`.
 
@@ -90,9 +178,9 @@ def of_matrix(matrix: np.ndarray, where: str, shift: float = 0.0) -> tuple[tuple
     matrix = matrix / matrix[2, 2]
     (fx, skew, cx), (_, fy, cy) = matrix[:2].tolist()
     moved = abs(skew / fy * cy)
-    if moved > MOST_SKEW:
+    if moved > MAX_SKEW:
         raise RaymarchError(f"{where}: skew is {skew:.4g} pixels, want none; resample the images to square axes")
-    if moved > SKEW:
+    if moved > MIN_SKEW:
         logging.getLogger("raymarch").warning("%s: skew of %.4g pixels is left out", where, skew)
     return (fx, fy), (cx + shift, cy + shift)
 

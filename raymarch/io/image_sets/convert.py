@@ -12,11 +12,11 @@ from pathlib import Path
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import require_writable
 from raymarch.io.files.ours import require_ours
-from raymarch.io.image_sets.hdf5 import reading
+from raymarch.io.image_sets.hdf5 import image_set
 from raymarch.io.image_sets.load import load_views, splits_of
 from raymarch.views.views import Views
 
-SUFFIXES = (".h5", ".hdf5")
+HDF5_SUFFIXES = (".h5", ".hdf5")
 log = logging.getLogger("raymarch")
 
 
@@ -47,16 +47,16 @@ def convert(
         >>> convert("fox", "fox.h5")  # doctest: +SKIP
         {'train': 43, 'test': 7, 'val': 7}
     """
-    if not str(target).lower().endswith(SUFFIXES):
+    if not str(target).lower().endswith(HDF5_SUFFIXES):
         raise RaymarchError(f"{str(target) or repr('')}: image sets are written as HDF5; end the name in .h5 or .hdf5")
     require_writable(target)
-    require_ours([target], "image set", reading.detect, overwrite)
+    require_ours([target], "image set", image_set.detect, overwrite)
     from raymarch.io.image_sets.hdf5.reading import sources_of
     from raymarch.io.image_sets.hdf5.writing import write_views
 
     def found() -> Iterator[tuple[str, Views]]:
         names, told = splits_of(source)
-        sources = sources_of(Path(source)) if reading.detect(Path(source)) else {}
+        sources = sources_of(Path(source)) if image_set.detect(Path(source)) else {}
         for i, name in enumerate(names):
             try:
                 views = load_views(

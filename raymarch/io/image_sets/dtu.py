@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.strict import EXPORT, read_npz, require_folder
+from raymarch.io.files.strict import EXPORT, read_npz
 from raymarch.io.image_sets.calibration import Calibration, of_matrix, of_projection
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.image_folder import image_files
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import image_files, require_pairs
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.resize import shrink
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_pose, new_origin, places_of
@@ -33,15 +35,7 @@ def detect(folder: Path) -> bool:
         return False
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, one a projection `world_mat_i`, in the order of their names; every `holdout`-th is "test".
 
     The world is that of `world_mat`; `scale_mat` takes the unit sphere there, whose box `Views.box` is. Silhouettes in
@@ -50,19 +44,15 @@ def read(
     Raises RaymarchError that names the file, what is wrong and the cure: counts of cameras, images, masks that differ
     above all.
     """
-    folder = require_folder(folder)
     source = _archive(folder)
     if source is None:
         raise RaymarchError(f"{folder}: has no {' or '.join(FILES)}; check the path")
     projections, box = _projections(source)
     inner = next((name for name in FOLDERS if (folder / name).is_dir()), FOLDERS[0])
-    files, masks = image_files(folder, inner, follow_links), image_files(folder, "mask", follow_links)
-    for what, some, place in (("images", files, inner), ("masks", masks, "mask")):
-        if len(some) != len(projections) and (some or what == "images"):
-            raise RaymarchError(
-                f"{source}: has {len(projections)} cameras but {folder / place} {len(some)} {what}, and their order"
-                " alone pairs them; put back what is missing, or take out what is too many"
-            )
+    files, masks = image_files(folder, inner, options.follow_links), image_files(folder, "mask", options.follow_links)
+    require_pairs(source, len(projections), "cameras", files, folder / inner)
+    if masks:
+        require_pairs(source, len(projections), "cameras", masks, folder / "mask", "masks")
     places = places_of(projections, lambda projection: of_projection(projection, "")[1][:3, 3])
     origin = new_origin(places, source)
     box = moved_box(box, origin, source)
@@ -73,11 +63,11 @@ def read(
         calibration = Calibration(*of_matrix(matrix, where, CENTRE))
         camera = partial(calibration.camera, moved_pose(pose, origin), where=where)
         frames.append(Frame(file, camera, masks[i] if masks else None))
-    chosen = held_out(frames, split, holdout, source)
+    chosen = held_out(frames, options, source)
     if not masks:
-        return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=box, origin=origin)
-    views = views_of_frames(chosen, folder, source, for_fit=for_fit, box=box, origin=origin)
-    return _with_silhouettes(views, downscale)
+        return views_of_frames(chosen, folder, source, options, box=box, origin=origin)
+    views = views_of_frames(chosen, folder, source, replace(options, downscale=1.0), box=box, origin=origin)
+    return _with_silhouettes(views, options.downscale)
 
 
 def _archive(folder: Path) -> Path | None:
@@ -113,4 +103,4 @@ def _with_silhouettes(views: Views, downscale: float) -> Views:
     return replace(views, cameras=cameras, images=images, masks=None)
 
 
-DTU = Reader("DTU", detect, read, FILES, specificity=2)
+DTU = Reader("DTU", detect, by_options(read), FILES, specificity=2)

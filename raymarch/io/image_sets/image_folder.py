@@ -10,14 +10,16 @@ from pathlib import Path, PurePosixPath
 
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.strict import EXPORT
-from raymarch.io.image_sets.frames import frame_file, require_few
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import require_few
 from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 
 log = logging.getLogger("raymarch")
 
-MOST_ENTRIES = 200_000  # of a folder that are looked at
+MAX_ENTRIES = 200_000  # of a folder that are looked at
 IMAGES = "images"
 MASKS = ("mask", "masks")
+PAIRS = "put back what is missing, or take out what is too many"
 
 
 def image_files(folder: Path, inner: str, follow_links: bool = False) -> list[Path]:
@@ -36,6 +38,38 @@ def image_files(folder: Path, inner: str, follow_links: bool = False) -> list[Pa
     require_few(len(names), folder / inner)
     root = folder.resolve()
     return [frame_file(folder, root, f"{inner}/{name}", str(folder / inner), follow_links) for name in names]
+
+
+def require_pairs(
+    source: Path, count: int, what: str, files: Sequence[Path], folder: Path, kind: str = "images", cure: str = PAIRS
+) -> None:
+    """RaymarchError where there are not as many files of a `kind` in a folder as numbers of `what` in the source: their
+    order alone pairs them.
+
+    Example:
+        >>> require_pairs(Path("poses.npy"), 1, "poses", [Path("images/a.png")], Path("images"))
+    """
+    if len(files) != count:
+        raise RaymarchError(
+            f"{source}: has {count} {what} but {folder} {len(files)} {kind}, and their order alone pairs them; {cure}"
+        )
+
+
+def only_export(folder: Path, exports: Sequence[Path], suffix: str) -> Path:
+    """The one export of cameras in a folder, of those that are recognised, else of all with a suffix; RaymarchError
+    where there is not one.
+
+    Example:
+        >>> only_export(Path("set"), [Path("set/cameras.xml")], ".xml").name
+        'cameras.xml'
+    """
+    found = exports or sorted(folder.glob(f"*{suffix}"))
+    if len(found) != 1:
+        names, kind = named([path.name for path in found]), suffix[1:].upper()
+        raise RaymarchError(
+            f"{folder}: has {len(found)} {kind} files ({names}), want one with cameras; move the others"
+        )
+    return found[0]
 
 
 def inside(path: Path, root: Path, follow_links: bool) -> Path:
@@ -59,7 +93,7 @@ def inside(path: Path, root: Path, follow_links: bool) -> Path:
 
 def _names(folder: Path) -> list[str]:
     try:
-        names = [other.name for other in islice(folder.iterdir(), MOST_ENTRIES)] if folder.is_dir() else []
+        names = [other.name for other in islice(folder.iterdir(), MAX_ENTRIES)] if folder.is_dir() else []
     except OSError as error:
         raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check its permissions") from error
     seen = sorted(name for name in names if not name.startswith("."))
@@ -155,7 +189,7 @@ def _files_of_names(folder: Path, names: Set[str], counted: Set[str]) -> dict[st
 
 def _folders(folder: Path) -> list[str]:
     """Folders right in a folder, `images` first, but those of masks, whose files are named as photographs are."""
-    some: Iterable[Path] = islice(folder.iterdir(), MOST_ENTRIES)
+    some: Iterable[Path] = islice(folder.iterdir(), MAX_ENTRIES)
     names = [other.name for other in some if not other.name.startswith(".") and other.is_dir()]
     names = [name for name in names if name.casefold() not in MASKS]
     return sorted(names, key=lambda name: (name != IMAGES, name))[:100]

@@ -11,12 +11,13 @@ import numpy as np
 
 from raymarch.arguments.checks import WORLD
 from raymarch.errors import RaymarchError
-from raymarch.io.files.strict import EXPORT, read_npy, require_folder
+from raymarch.io.files.strict import EXPORT, read_npy
 from raymarch.io.image_sets.calibration import Calibration
-from raymarch.io.image_sets.frames import CAMERAS_ALONE, Frame, views_of_frames
-from raymarch.io.image_sets.image_folder import image_files
-from raymarch.io.image_sets.reader import Reader, held_out
-from raymarch.views.focus import GRID
+from raymarch.io.image_sets.frames import Frame, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import image_files, require_pairs
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 
@@ -31,47 +32,33 @@ def detect(folder: Path) -> bool:
         return False
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, one a pose, in the order of the images' names; every `holdout`-th is "test".
 
     A row is a matrix 3 x 5 and the bounds near and far. The matrix has the camera's axes down, right and backwards as
-    columns, its place, and (height, width, focal) of the full images, whatever their size is now. `Views.points` are on
-    the frusta's near and far planes.
+    columns, its place, and (height, width, focal) of the full images, whatever their size is now.
 
     Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
     all.
     """
-    folder = require_folder(folder)
     source = folder / FILE
     table = _table(source)
-    inner = _images(folder)
-    files = image_files(folder, inner, follow_links)
-    if not files and CAMERAS_ALONE.get():
+    inner = _images(folder, options.cameras_alone)
+    files = image_files(folder, inner, options.follow_links)
+    if not files and options.cameras_alone:
         files = [folder / inner / f"{i:05d}.png" for i in range(len(table))]
-    if len(files) != len(table):
-        raise RaymarchError(
-            f"{source}: has {len(table)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
-            " them; put back the images that were posed, or take those out that were not"
-        )
+    cure = "put back the images that were posed, or take those out that were not"
+    require_pairs(source, len(table), "poses", files, folder / inner, cure=cure)
     origin = new_origin(table[:, 3:15:5], source)
-    frames, points = [], []
+    frames = []
     for i, (file, row) in enumerate(zip(files, table, strict=True)):
         where = f"{source}, row {i} ({file.name})"
         pose, calibration = _camera(row, where)
         pose = moved_pose(pose, origin)
-        points.append(_frustum(pose, calibration, row[15:], where))
-        frames.append(Frame(file, partial(calibration.camera, pose, where=where), size=calibration.size))
-    chosen = held_out(frames, split, holdout, source)
-    every = np.concatenate(points)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=every, origin=origin)
+        bounds, camera = _bounds(row[15:], where), partial(calibration.camera, pose, where=where)
+        frames.append(Frame(file, camera, size=calibration.size, bounds=bounds))
+    chosen = held_out(frames, options, source)
+    return views_of_frames(chosen, folder, source, options, origin=origin)
 
 
 def _table(path: Path) -> np.ndarray:
@@ -81,12 +68,12 @@ def _table(path: Path) -> np.ndarray:
     return table
 
 
-def _images(folder: Path) -> str:
+def _images(folder: Path, cameras_alone: bool) -> str:
     """Folder of the images: `images`, else that of the least k of `images_k`, which is said."""
     if (folder / "images").is_dir():
         return "images"
     reduced = [found for other in folder.iterdir() if (found := re.fullmatch(r"images_(\d{1,4})", other.name))]
-    if not reduced and CAMERAS_ALONE.get():
+    if not reduced and cameras_alone:
         return "images"
     if not reduced:
         raise RaymarchError(f"{folder}: has neither images nor images_4 or such; put the images that were posed there")
@@ -105,19 +92,15 @@ def _camera(row: np.ndarray, where: str) -> tuple[np.ndarray, Calibration]:
     return pose, Calibration((focal, focal), (width / 2, height / 2), (width, height))
 
 
-def _frustum(pose: np.ndarray, calibration: Calibration, bounds: np.ndarray, where: str) -> np.ndarray:
-    """Points (18, 3) of a camera's near and far plane."""
-    near, far = bounds
+def _bounds(row: np.ndarray, where: str) -> tuple[float, float]:
+    """Depths of a camera's near and far plane."""
+    near, far = row.tolist()
     if not 0 < near < far:
         raise RaymarchError(f"{where}: bounds are {near:g}, {far:g}, want 0 < near < far; {EXPORT}")
-    assert calibration.size is not None
-    u, v, depth = np.meshgrid(GRID - 0.5, GRID - 0.5, bounds, indexing="ij")
-    x, y = (w * s / f for w, s, f in zip((u, v), calibration.size, calibration.focal, strict=True))
-    local = np.stack([x * depth, -y * depth, -depth], axis=-1).reshape(-1, 3)
-    points = local @ pose[:3, :3].T + pose[:3, 3]
-    if not (np.abs(points) <= WORLD).all():
+    if not far <= WORLD:
         raise RaymarchError(f"{where}: its far plane is over {WORLD:g} units away, want less; scale the world")
-    return points
+    return near, far
 
 
-LLFF = Reader("LLFF", detect, read, FILE, specificity=0)  # what poses were made from knows more: lenses, points
+# What poses were made from knows more: lenses, points.
+LLFF = Reader("LLFF", detect, by_options(read), FILE, specificity=0)

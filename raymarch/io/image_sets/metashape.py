@@ -14,17 +14,19 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.lens import Lens
-from raymarch.io.files.strict import EXPORT, finite, finites, read_xml, require_folder
+from raymarch.io.files.strict import EXPORT, finite, finites, read_xml
 from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming
+from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.image_folder import ImageIndex
-from raymarch.io.image_sets.intrinsics import brown
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import ImageIndex, only_export
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 
 FRAME, FISHEYE = ("frame",), ("fisheye", "equidistant_fisheye")
-BIGGEST_OF_OTHERS = 1 << 16  # bytes of an XML file's beginning in which the words are looked for
+MAX_HEAD = 1 << 16  # bytes of an XML file's beginning in which the words are looked for
 log = logging.getLogger("raymarch")
 
 
@@ -41,15 +43,7 @@ def detect(folder: Path) -> bool:
     return len(_exports(folder)) == 1
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, sorted by name; every `holdout`-th is "test". Cameras that were not aligned are left out.
 
     A camera's `transform` is `world_from_camera` with OpenCV's axes; its component, or chunk, says where that lies, and
@@ -59,16 +53,11 @@ def read(
 
     Raises RaymarchError that names the file, what is wrong and the cure; for spherical and other sensors too, by name.
     """
-    folder = require_folder(folder)
-    exports = _exports(folder) or sorted(folder.glob("*.xml"))
-    if len(exports) != 1:
-        names = named([path.name for path in exports])
-        raise RaymarchError(f"{folder}: has {len(exports)} XML files ({names}), want one with cameras; move the others")
-    source = exports[0]
+    source = only_export(folder, _exports(folder), ".xml")
     chunk = _chunk(read_xml(source), source)
     aligned = _aligned(chunk, source)
     every = [str(each.get("label")) for each in _cameras(chunk)]
-    index = ImageIndex(folder, every, source, follow_links, [camera.label for camera in aligned])
+    index = ImageIndex(folder, every, source, options.follow_links, [camera.label for camera in aligned])
     poses = [camera.pose for camera in aligned]
     origin = new_origin([pose[:3, 3] for pose in poses], source)
     frames = []
@@ -83,8 +72,8 @@ def read(
                 size=camera.calibration.size,
             )
         )
-    chosen = held_out(frames, split, holdout, source)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
+    chosen = held_out(frames, options, source)
+    return views_of_frames(chosen, folder, source, options, origin=origin)
 
 
 def _exports(folder: Path) -> list[Path]:
@@ -93,7 +82,7 @@ def _exports(folder: Path) -> list[Path]:
             if not path.is_file():  # a pipe would wait for who writes it
                 return False
             with path.open("rb") as file:
-                start = file.read(BIGGEST_OF_OTHERS)
+                start = file.read(MAX_HEAD)
             return b"<chunk" in start and b"<sensor" in start
         except OSError:
             return False
@@ -212,4 +201,6 @@ def _lens(kind: str, value: Callable[[str], float], where: str) -> Lens:
         return brown(radial, (p1, p2))
 
 
-METASHAPE = Reader("Metashape", detect, read, specificity=2)  # by contents alone: files of this suffix mean many things
+METASHAPE = Reader(
+    "Metashape", detect, by_options(read), specificity=2
+)  # by contents alone: files of this suffix mean many things

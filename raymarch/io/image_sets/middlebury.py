@@ -12,10 +12,13 @@ import numpy as np
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.boxes import require_box
 from raymarch.io.files.folders import visible_files
-from raymarch.io.files.strict import EXPORT, finites, read_text, require_folder
+from raymarch.io.files.strict import EXPORT, finites, read_text
 from raymarch.io.image_sets.calibration import OPENCV, Calibration, of_matrix
-from raymarch.io.image_sets.frames import Frame, frame_file, require_few, views_of_frames
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_pose, new_origin
 
@@ -23,7 +26,7 @@ FILES = "*_par.txt"
 BLACK = (0.0, 0.0, 0.0)
 NUMBERS = 21  # K, R and t
 CENTRE = 0.5  # pixel centres lie at whole numbers
-LARGEST_README = 1 << 16  # bytes
+MAX_README = 1 << 16  # bytes
 
 
 def detect(folder: Path) -> bool:
@@ -35,15 +38,7 @@ def detect(folder: Path) -> bool:
         return False
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, sorted by name; every `holdout`-th is "test". The background is black, as it is in the images.
 
     A line of the table is a name, K (row by row), R and t: P = K [R | t], camera axes of OpenCV, pixel centres at whole
@@ -51,7 +46,6 @@ def read(
 
     Raises RaymarchError that names the file, the line, what is wrong and the cure.
     """
-    folder = require_folder(folder)
     tables = visible_files(folder, FILES)
     if len(tables) != 1:
         names = named([path.name for path in tables])
@@ -63,13 +57,13 @@ def read(
     rows = _rows(source)
     origin = new_origin([_pose(numbers)[:3, 3] for _, _, numbers in rows], source)
     for where, name, numbers in rows:
-        file = frame_file(folder, root, name, where, follow_links)
+        file = frame_file(folder, root, name, where, options.follow_links)
         calibration = Calibration(*of_matrix(np.reshape(numbers[:9], (3, 3)), where, CENTRE))
         pose = moved_pose(_pose(numbers), origin)
         frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=where)))
-    chosen = held_out(frames, split, holdout, source)
+    chosen = held_out(frames, options, source)
     box = moved_box(_box(folder), origin, source)
-    views = views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=box, origin=origin)
+    views = views_of_frames(chosen, folder, source, options, box=box, origin=origin)
     return replace(views, background=BLACK)
 
 
@@ -103,7 +97,7 @@ def _box(folder: Path) -> np.ndarray | None:
     """Bounding box of the README, or None."""
     for path in sorted(folder.glob("[Rr][Ee][Aa][Dd][Mm][Ee]*")):
         try:
-            told = read_text(path, "a README", LARGEST_README).lower().partition("bounding box")[2]
+            told = read_text(path, "a README", MAX_README).lower().partition("bounding box")[2]
             corners = re.findall(r"\(([^()]{5,200})\)", told)[:2]  # what is behind it in the first brackets
             numbers = [finites(corner.replace(",", " "), 3, str(path)) for corner in corners]
             return require_box(np.array(numbers))
@@ -112,4 +106,4 @@ def _box(folder: Path) -> np.ndarray | None:
     return None
 
 
-MIDDLEBURY = Reader("Middlebury", detect, read, FILES, specificity=2)
+MIDDLEBURY = Reader("Middlebury", detect, by_options(read), FILES, specificity=2)

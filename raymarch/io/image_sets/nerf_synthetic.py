@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.strict import require_folder
 from raymarch.io.image_sets.frames import views_of_frames
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.transforms import (
     frame_of_keys,
@@ -32,35 +31,26 @@ def detect(folder: Path) -> bool:
     return any(lists_frames(path) for path in sorted(folder.glob(FILES)))
 
 
-def read(
-    folder: str | os.PathLike[str],
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of one split.
 
-    The json has what `intrinsics.camera_by_keys` reads, for all frames or in one; and `frames` with `file_path` (.png
+    The json has what `camera_keys.camera_by_keys` reads, for all frames or in one; and `frames` with `file_path` (.png
     if it has no suffix), `transform_matrix` and perhaps `mask_path` (black where pixels are not to count). Images that
     are missing are left out and named in the log.
-    `follow_links`, `for_fit` and `downscale` as of `load_views`; nothing more is held out, as the set has splits.
+    Nothing more is held out, as the set has splits.
 
     Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
 
     Example:
-        >>> read("lego", "val").images.shape  # doctest: +SKIP
+        >>> NERF_SYNTHETIC.read("lego", "val").images.shape  # doctest: +SKIP
         (25, 400, 400, 4)
     """
-    folder = require_folder(folder)
-    path = _transforms_path(folder, split)
+    path = _transforms_path(folder, options.split)
     document, listed = read_frames(path)
     say_what_is_not_read(document, listed, path)
     origin = new_origin(_places(folder), folder)
-    frames = [frame_of_keys(keys, document, path, i, follow_links, origin) for i, keys in enumerate(listed)]
-    return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, origin=origin)
+    frames = [frame_of_keys(keys, document, path, i, options, origin) for i, keys in enumerate(listed)]
+    return views_of_frames(frames, folder, path, options, origin=origin)
 
 
 def _places(folder: Path) -> list[np.ndarray]:
@@ -89,4 +79,4 @@ def _transforms_path(folder: Path, split: str) -> Path:
     raise RaymarchError(f"{folder}: there is no transforms_{split}.json, {have}; choose or add one")
 
 
-NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, read, FILES, specificity=3, splits=splits)
+NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, by_options(read), FILES, specificity=3, splits=splits)

@@ -11,16 +11,19 @@ import numpy as np
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.boxes import require_box
 from raymarch.io.files.folders import visible_files
-from raymarch.io.files.strict import EXPORT, finites, read_text, require_folder
+from raymarch.io.files.strict import EXPORT, finites, read_text
 from raymarch.io.image_sets.calibration import OPENCV, Calibration, of_matrix
-from raymarch.io.image_sets.frames import Frame, frame_file, require_few, views_of_frames
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files, inside
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_pose, new_origin, places_of
 
 FILES = ("intrinsics.txt", "pose/*.txt")
-SMALL = 1 << 16  # bytes of a file of a few numbers
+MAX_BYTES = 1 << 16  # of a file of a few numbers
 SPLITS = {"train": "0", "val": "12", "test": "21"}  # first characters of names, the first of them that is there
 
 
@@ -38,15 +41,7 @@ def detect(folder: Path) -> bool:
         return False
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, by the first character of their names: 0 "train", 1 "val", 2 "test".
 
     Of a set in two parts the second is both "val" and "test"; of a set whose names tell no parts every `holdout`-th is
@@ -55,28 +50,29 @@ def read(
 
     Raises RaymarchError that names the file, what is wrong and the cure.
     """
-    folder = require_folder(folder)
     source, root = folder / FILES[0], folder.resolve()
     calibration, inverted = _intrinsics(source)
     poses = visible_files(folder, FILES[1])
     require_few(len(poses), folder)
     if not poses:
         raise RaymarchError(f"{folder}: has no {FILES[1]}; put the poses there")
-    chosen = _of_split(poses, split, holdout, folder)
-    unposed = sorted({file.stem for file in image_files(folder, "rgb", follow_links)} - {path.stem for path in poses})
+    chosen = _of_split(poses, options, folder)
+    unposed = sorted(
+        {file.stem for file in image_files(folder, "rgb", options.follow_links)} - {path.stem for path in poses}
+    )
     if unposed:
         said = "%s: %d images in rgb have no pose, going on without them (%s)"
         logging.getLogger("raymarch").warning(said, folder, len(unposed), named(unposed))
-    origin = new_origin(places_of(poses, lambda path: _pose(path, root, follow_links, inverted)[:3, 3]), folder)
+    origin = new_origin(places_of(poses, lambda path: _pose(path, root, options.follow_links, inverted)[:3, 3]), folder)
     frames = []
     for path in chosen:
-        pose = moved_pose(_pose(path, root, follow_links, inverted), origin)
-        file = frame_file(folder, root, f"rgb/{path.stem}.png", str(path), follow_links)
+        pose = moved_pose(_pose(path, root, options.follow_links, inverted), origin)
+        file = frame_file(folder, root, f"rgb/{path.stem}.png", str(path), options.follow_links)
         if not file.exists():
-            file = frame_file(folder, root, f"rgb/{path.stem}", str(path), follow_links)  # of another suffix
+            file = frame_file(folder, root, f"rgb/{path.stem}", str(path), options.follow_links)  # of another suffix
         frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path)), size=calibration.size))
     box = moved_box(_box(folder), origin, folder)
-    return views_of_frames(frames, folder, source, for_fit=for_fit, downscale=downscale, box=box, origin=origin)
+    return views_of_frames(frames, folder, source, options, box=box, origin=origin)
 
 
 def splits(folder: Path) -> tuple[str, ...]:
@@ -91,16 +87,16 @@ def _parts(poses: list[Path]) -> dict[str, list[Path]]:
     return parts if told else {}
 
 
-def _of_split(poses: list[Path], split: str, holdout: int, folder: Path) -> list[Path]:
-    parts = _parts(poses)
+def _of_split(poses: list[Path], options: ReadOptions, folder: Path) -> list[Path]:
+    parts, split = _parts(poses), options.split
     if not parts or (split not in SPLITS and split != "all"):
-        return held_out(poses, split, holdout, folder)
+        return held_out(poses, options, folder)
     return poses if split == "all" else next(parts[one] for one in SPLITS[split] if parts[one])
 
 
 def _intrinsics(path: Path) -> tuple[Calibration, bool]:
     """Calibration, and whether poses are `camera_from_world`."""
-    lines = [line.split() for line in read_text(path, "intrinsics", SMALL).splitlines() if line.strip()]
+    lines = [line.split() for line in read_text(path, "intrinsics", MAX_BYTES).splitlines() if line.strip()]
     words = [word for line in lines for word in line]
     if len(words) in (9, 16) and all(len(line) in (3, 4) for line in lines):
         side = 3 if len(words) == 9 else 4
@@ -115,7 +111,7 @@ def _intrinsics(path: Path) -> tuple[Calibration, bool]:
 
 
 def _matrix(path: Path) -> np.ndarray:
-    return np.array(finites(read_text(path, "a pose", SMALL), 16, str(path))).reshape(4, 4)
+    return np.array(finites(read_text(path, "a pose", MAX_BYTES), 16, str(path))).reshape(4, 4)
 
 
 def _pose(path: Path, root: Path, follow_links: bool, inverted: bool) -> np.ndarray:
@@ -133,7 +129,7 @@ def _box(folder: Path) -> np.ndarray | None:
     path = folder / "bbox.txt"
     if not path.is_file():
         return None
-    words = read_text(path, "a box", SMALL).split()[:6]  # and the size of a voxel
+    words = read_text(path, "a box", MAX_BYTES).split()[:6]  # and the size of a voxel
     numbers = finites(words, 6, str(path))
     try:
         return require_box(np.array(numbers).reshape(2, 3))
@@ -141,4 +137,4 @@ def _box(folder: Path) -> np.ndarray | None:
         raise RaymarchError(f"{path}: {error}") from None
 
 
-NSVF = Reader("NSVF", detect, read, FILES, specificity=2, splits=splits)
+NSVF = Reader("NSVF", detect, by_options(read), FILES, specificity=2, splits=splits)

@@ -19,8 +19,8 @@ KINDS = {
     **{name: code for code, names in {"f4": "float float32", "f8": "double float64"}.items() for name in names.split()},
 }
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
-LONGEST_HEADER, LONGEST_LINE = 1 << 16, 1 << 16  # bytes
-MOST_POINTS = 2_000_000  # of more, every so many-th is taken
+MAX_HEADER, MAX_LINE = 1 << 16, 1 << 16  # bytes
+MAX_POINTS = 2_000_000  # of more, every so many-th is taken
 AXES = ("x", "y", "z")
 CURE = "export it again"
 
@@ -88,7 +88,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[str, list[Element], Element]:
 
 
 def _header_lines(path: Path, file: BinaryIO) -> Iterator[str]:
-    while file.tell() < LONGEST_HEADER and (line := file.readline(1024)):
+    while file.tell() < MAX_HEADER and (line := file.readline(1024)):
         text = line.decode("ascii", "replace").strip()
         if text == "end_header":
             return
@@ -109,7 +109,7 @@ def _binary(path: Path, file: BinaryIO, order: str, before: list[Element], verte
     offset = file.tell() + sum(one.rows * kind(one).itemsize for one in before)
     if offset + vertex.rows * kind(vertex).itemsize > path.stat().st_size:
         _early(path, vertex.rows)
-    rows = np.memmap(path, kind(vertex), "r", offset, (vertex.rows,))[:: math.ceil(vertex.rows / MOST_POINTS)]
+    rows = np.memmap(path, kind(vertex), "r", offset, (vertex.rows,))[:: math.ceil(vertex.rows / MAX_POINTS)]
     columns = [list(vertex.properties).index(axis) for axis in AXES]
     with np.errstate(invalid="ignore"):
         return np.stack([np.asarray(rows[f"{i}"], np.float64) for i in columns], axis=-1)
@@ -118,10 +118,10 @@ def _binary(path: Path, file: BinaryIO, order: str, before: list[Element], verte
 def _text(path: Path, file: BinaryIO, order: str, before: list[Element], vertex: Element) -> np.ndarray:
     if 2 * vertex.rows * len(vertex.properties) > path.stat().st_size + 1:  # a digit and a space each
         _early(path, vertex.rows)
-    every, columns = math.ceil(vertex.rows / MOST_POINTS), [list(vertex.properties).index(axis) for axis in AXES]
+    every, columns = math.ceil(vertex.rows / MAX_POINTS), [list(vertex.properties).index(axis) for axis in AXES]
     places, skipped = [], sum(one.rows for one in before)
     for i in range(-skipped, vertex.rows):
-        line = file.readline(LONGEST_LINE)
+        line = file.readline(MAX_LINE)
         if not line:
             _early(path, vertex.rows)
         if i < 0 or i % every:

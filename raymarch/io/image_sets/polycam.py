@@ -11,11 +11,15 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.folders import visible_files
-from raymarch.io.files.strict import EXPORT, read_json, require_folder
+from raymarch.io.files.strict import EXPORT, read_json
 from raymarch.io.image_sets.calibration import Calibration
-from raymarch.io.image_sets.frames import Frame, frame_file, number, require_few, views_of_frames
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import inside
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.json_values import number
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin, places_of
 
@@ -43,15 +47,7 @@ def detect(folder: Path) -> bool:
     return isinstance(document, dict) and {"t_00", "t_23", "fx"} <= document.keys()
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, sorted by name; every `holdout`-th is "test". z is up.
 
     A camera has `t_00` to `t_23`, which are `world_from_camera` with y up, `fx`, `fy`, `cx`, `cy`, `width`, `height`
@@ -59,26 +55,27 @@ def read(
 
     Raises RaymarchError that names the file, what is wrong and the cure.
     """
-    folder = require_folder(folder)
     place = _place(folder)
     if place is None:
         raise RaymarchError(f"{folder}: has no {FILES[2]}; export raw data from Polycam")
     cameras, images = place
     files, root = visible_files(folder / cameras, CAMERAS), folder.resolve()
     require_few(len(files), folder / cameras)
-    places = places_of(files, lambda path: _camera(inside(path, root, follow_links))[0][:3, 3])
+    places = places_of(files, lambda path: _camera(inside(path, root, options.follow_links))[0][:3, 3])
     origin = new_origin(places, folder / cameras)
     frames = []
-    for path in held_out(files, split, holdout, folder / cameras):
-        pose, calibration = _camera(inside(path, root, follow_links))
-        file = frame_file(folder, root, f"{images}/{path.stem}.jpg", str(path), follow_links)
+    for path in held_out(files, options, folder / cameras):
+        pose, calibration = _camera(inside(path, root, options.follow_links))
+        file = frame_file(folder, root, f"{images}/{path.stem}.jpg", str(path), options.follow_links)
         if not file.exists():
-            file = frame_file(folder, root, f"{images}/{path.stem}", str(path), follow_links)  # of another suffix
+            file = frame_file(
+                folder, root, f"{images}/{path.stem}", str(path), options.follow_links
+            )  # of another suffix
         frames.append(
             Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=str(path)), size=calibration.size)
         )
-    views = views_of_frames(frames, folder, folder / cameras, for_fit=for_fit, downscale=downscale, origin=origin)
-    return _without_border(views, math.ceil(BORDER / downscale)) if "corrected" in images else views
+    views = views_of_frames(frames, folder, folder / cameras, options, origin=origin)
+    return _without_border(views, math.ceil(BORDER / options.downscale)) if "corrected" in images else views
 
 
 def _place(folder: Path) -> tuple[str, str] | None:
@@ -115,4 +112,4 @@ def _without_border(views: Views, border: int) -> Views:
     return replace(views, masks=masks)
 
 
-POLYCAM = Reader("Polycam", detect, read, FILES, specificity=2)
+POLYCAM = Reader("Polycam", detect, by_options(read), FILES, specificity=2)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 
 from raymarch.arguments.checks import Check, optional, whole
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import NAME, called, hold_parts, part, recognises, require_one
-from raymarch.errors import RaymarchError, one_line, short
-from raymarch.io.image_sets.frames import Frame
+from raymarch.errors import RaymarchError, one_line
 from raymarch.views.views import Views
 
 OUR_FAULTS = (LookupError, AttributeError, TypeError, NameError, AssertionError, NotImplementedError)
@@ -106,70 +104,3 @@ def read_views(reader: Reader, folder: Path, split: str, **options: float) -> Vi
                     f" ({said}); please report it with the file that lists the cameras"
                 ) from error.__cause__
             raise
-
-
-# Held-out views of a set without splits of its own: every so many-th by name, for what is to be tested.
-
-HOLDOUT = 8
-TEST = ("test", "val")
-
-Item = TypeVar("Item")
-
-
-@overload
-def held_out(items: int, split: str, holdout: int, source: Path) -> list[int]: ...
-
-
-@overload
-def held_out(items: Sequence[Item], split: str, holdout: int, source: Path) -> list[Item]: ...
-
-
-def held_out(items: int | Sequence, split: str, holdout: int, source: Path) -> list:
-    """Items of a split where the set itself has none: each `holdout`-th from the first on is held out.
-
-    Args:
-        items: frames, which are put in the order of their files' names, or whatever else in an order of its own; or how
-            many there are, for their indices.
-        split: "test" or "val" for what is held out, "train" for the rest, "all" for both.
-        holdout: as of `load_views`; 0 holds nothing out.
-        source: opens messages. The log says what is held out.
-
-    Raises RaymarchError for another split, and for one that nothing is left for.
-
-    Example:
-        >>> held_out(10, "test", 8, Path("fox")), held_out(5, "train", 2, Path("fox"))
-        ([0, 8], [1, 3])
-    """
-    several: list = list(range(items)) if isinstance(items, int) else list(items)
-    if several and all(isinstance(item, Frame) for item in several):
-        several.sort(key=lambda frame: frame.file.as_posix())
-    if split not in ("train", *TEST, "all"):
-        raise RaymarchError(f"{source}: there is no split {short(split)}, it has train, test and all; choose one")
-    count = len(several)
-    if split == "all" or (holdout == 0 and split == "train"):
-        return several
-    first = _first_of_file(several, source)
-    out = [item for i, item in enumerate(several) if first[i] % holdout == 0] if holdout else []
-    chosen = out if split in TEST else [item for i, item in enumerate(several) if first[i] % holdout]
-    if not chosen:
-        views = f"{count} view{'s' if count != 1 else ''}"
-        how = f"of {views} one in {holdout} is held out" if holdout else f"none of {views} is held out"
-        another = "the holdout 0, --holdout 0," if count == 1 else "another holdout, --holdout K,"
-        raise RaymarchError(
-            f"{source}: {how}, which leaves none for the split {split}; take {another} or the split all"
-        )
-    logging.getLogger("raymarch").warning(
-        "%s: has no splits of its own, so one view in %d is held out for test, %d of %d (--holdout K, 0 for none)",
-        source, holdout, len(out), count,
-    )  # fmt: skip
-    return chosen
-
-
-def _first_of_file(items: Sequence, source: Path) -> list[int]:
-    """Index of the first frame of each one's image: a view that is held out shall not be fitted under another name."""
-    known: dict[Path, int] = {}
-    first = [known.setdefault(item.file.resolve(), i) if isinstance(item, Frame) else i for i, item in enumerate(items)]
-    if again := sum(i != j for i, j in enumerate(first)):
-        message = "%s: %d frames list an image that another one lists, and are held out if the first of these is"
-        logging.getLogger("raymarch").warning(message, source, again)
-    return first

@@ -11,12 +11,14 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.camera import Camera
-from raymarch.io.files.strict import EXPORT, finite, read_text, require_folder
+from raymarch.io.files.strict import EXPORT, finite, read_text
 from raymarch.io.image_sets.calibration import Calibration, naming
+from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.image_folder import ImageIndex
-from raymarch.io.image_sets.intrinsics import brown
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import ImageIndex, only_export
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 
@@ -25,7 +27,7 @@ POSE = ("x", "y", "alt", "heading", "pitch", "roll")
 INTERNAL = ("f", "px", "py")
 LENS = ("k1", "k2", "k3", "k4", "t1", "t2")
 FILM = 36.0  # millimetres that the longer side counts as
-LONGEST_HEADER = 4096  # bytes
+MAX_HEADER = 4096  # bytes
 
 
 def detect(folder: Path) -> bool:
@@ -33,15 +35,7 @@ def detect(folder: Path) -> bool:
     return len(_tables(folder)) == 1
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, sorted by name; every `holdout`-th is "test". z is up.
 
     Columns: `#name`; `x`, `y`, `alt`; `heading`, `pitch`, `roll` [degree], a rotation Rz(-heading) Rx(pitch) Ry(roll);
@@ -50,14 +44,9 @@ def read(
 
     Raises RaymarchError that names the file, the line, what is wrong and the cure.
     """
-    folder = require_folder(folder)
-    tables = _tables(folder) or sorted(folder.glob("*.csv"))
-    if len(tables) != 1:
-        names = named([path.name for path in tables])
-        raise RaymarchError(f"{folder}: has {len(tables)} CSV files ({names}), want one with cameras; move the others")
-    source = tables[0]
+    source = only_export(folder, _tables(folder), ".csv")
     rows = _rows(source)
-    index = ImageIndex(folder, [row[NAME] for _, row in rows], source, follow_links)
+    index = ImageIndex(folder, [row[NAME] for _, row in rows], source, options.follow_links)
     poses = [_pose(row, where) for where, row in rows]
     origin = new_origin([pose[:3, 3] for pose in poses], source)
     frames = []
@@ -66,15 +55,15 @@ def read(
             continue
         numbers = {name: finite(row[name], f"{where}: {name}") for name in (*INTERNAL, *LENS) if row.get(name)}
         frames.append(Frame(file, partial(_camera, numbers, moved_pose(pose, origin), where)))
-    chosen = held_out(frames, split, holdout, source)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
+    chosen = held_out(frames, options, source)
+    return views_of_frames(chosen, folder, source, options, origin=origin)
 
 
 def _tables(folder: Path) -> list[Path]:
     def is_one(path: Path) -> bool:
         try:
             with path.open("rb") as file:
-                start = file.read(LONGEST_HEADER)
+                start = file.read(MAX_HEADER)
         except OSError:
             return False
         columns = start.decode("utf-8-sig", "replace").partition("\n")[0].split(",")
@@ -132,5 +121,5 @@ def _camera(numbers: dict[str, float], pose: np.ndarray, where: str, width: int,
 
 
 REALITYCAPTURE = Reader(
-    "RealityCapture", detect, read, specificity=2
+    "RealityCapture", detect, by_options(read), specificity=2
 )  # by contents alone: files of this suffix mean many things

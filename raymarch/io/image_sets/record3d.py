@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.errors import RaymarchError, short
-from raymarch.io.files.strict import EXPORT, read_json, require_folder
+from raymarch.io.files.strict import EXPORT, read_json
 from raymarch.io.image_sets.calibration import Calibration, of_matrix
-from raymarch.io.image_sets.frames import CAMERAS_ALONE, Frame, number, require_few, views_of_frames
-from raymarch.io.image_sets.image_folder import image_files
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import image_files, require_pairs
+from raymarch.io.image_sets.json_values import number
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 
@@ -30,15 +33,7 @@ def detect(folder: Path) -> bool:
         return False
 
 
-def read(
-    folder: Path,
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
+def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, by the images' numbers; every `holdout`-th is "test". y is up, as in the capture.
 
     Of the metadata `poses` are quaternions x, y, z, w and places (`world_from_camera`), `K` is a matrix column by
@@ -47,7 +42,6 @@ def read(
     Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
     all.
     """
-    folder = require_folder(folder)
     source = _metadata(folder)
     if source is None:
         raise RaymarchError(f"{folder}: has no {FILES[0]}; unpack the capture (.r3d is a zip archive)")
@@ -56,22 +50,18 @@ def read(
     origin = new_origin([pose[:3, 3] for pose in poses], source)
     calibrations = _calibrations(document, len(poses), source)
     inner = next((name for name in FOLDERS if (folder / name).is_dir()), FOLDERS[0])
-    files = sorted(image_files(folder, inner, follow_links), key=_order)
-    if not files and CAMERAS_ALONE.get():
+    files = sorted(image_files(folder, inner, options.follow_links), key=_order)
+    if not files and options.cameras_alone:
         files = [folder / inner / f"{i:05d}.png" for i in range(len(poses))]
-    if len(files) != len(poses):
-        raise RaymarchError(
-            f"{source}: has {len(poses)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
-            " them; put back what is missing, or take out what is too many"
-        )
+    require_pairs(source, len(poses), "poses", files, folder / inner)
     frames = []
     for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
         where = f"{source}, pose {i} ({file.name})"
         frames.append(
             Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=where), size=calibration.size)
         )
-    chosen = [frames[i] for i in held_out(len(frames), split, holdout, source)]  # as they were taken, not by name
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
+    chosen = [frames[i] for i in held_out(len(frames), options, source)]  # as they were taken, not by name
+    return views_of_frames(chosen, folder, source, options, origin=origin)
 
 
 def _metadata(folder: Path) -> Path | None:
@@ -136,4 +126,4 @@ def _calibrations(document: dict, count: int, path: Path) -> list[Calibration]:
     return [Calibration(*of_matrix(matrix, f"{path}: K"), size)] * count
 
 
-RECORD3D = Reader("Record3D", detect, read, FILES, specificity=2)
+RECORD3D = Reader("Record3D", detect, by_options(read), FILES, specificity=2)

@@ -1,9 +1,11 @@
-"""instant-ngp and nerfstudio image sets: one `transforms.json` beside its images."""
+"""instant-ngp and nerfstudio image sets: one `transforms.json` beside its images.
+
+What holds for every layout that lists its frames in such a file is public here, and asked for by `nerf_synthetic`.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,27 +16,26 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.files.folders import natural
-from raymarch.io.files.strict import read_json, require_folder
-from raymarch.io.image_sets.frames import (
-    CAMERAS_ALONE,
-    Frame,
-    alpha_file,
-    flag,
-    frame_file,
-    number,
-    present,
-    require_few,
-    views_of_frames,
-)
+from raymarch.io.files.strict import read_json
+from raymarch.io.image_sets.camera_keys import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys, size_by_keys
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, alpha_file, present, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import MASKS
-from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys, size_by_keys
+from raymarch.io.image_sets.json_values import flag, number
 from raymarch.io.image_sets.ply import read_ply_points
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_points, new_origin, places_of
 
-# Lists of frames in `transforms*.json`: the checks of the file that hold for every layout that has one.
-
+log = logging.getLogger("raymarch")
+FILES = "transforms.json"
+SPLIT_ELSEWHERE = "transforms_train.json"
+SPLITS = ("train", "val", "test")
+STAND_IN = {"val": "test", "test": "val"}
+TRANSPARENT = {"white_transparent": 255, "black_transparent": 0}
+NEIGHBOURS = 3  # frames either way, whose mean sharpness a frame is held against
 POSES = ("transform_matrix", "transform_matrix_start")
 NOT_READ = {  # keys of other programs that bear on values or places, and what is so
     "time": "all images are taken as of one moment",
@@ -55,6 +56,64 @@ NOT_READ = {  # keys of other programs that bear on values or places, and what i
     "shutter": "",
     "n_extra_learnable_dims": "",
 }
+SCALE, OFFSET = 0.33, 0.5  # of the world in the cube, where the file tells none
+CUBE = ("aabb_scale", "scale", "offset")
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder's transforms.json lists frames, and no file of a split does in its place."""
+    return lists_frames(folder / FILES, comments=True) and not (folder / SPLIT_ELSEWHERE).exists()
+
+
+def read(folder: Path, options: ReadOptions) -> Views:
+    """Views of one split: as `train_filenames` and the like say, else every `holdout`-th by name is a test view.
+
+    The json, which may have comments, has what `camera_keys.camera_by_keys` reads, for all frames or in one, and
+    `frames` with `file_path`, `mask_path` (black where pixels are not to count). The set's box is that of instant-ngp's
+    `aabb` or `aabb_scale`, its points those of `ply_file_path`.
+
+    Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
+
+    Example:
+        >>> len(TRANSFORMS.read("fox", "test", downscale=2))  # doctest: +SKIP
+        7
+    """
+    path, root = folder / FILES, folder.resolve()
+    document, listed = read_frames(path, comments=True)
+    say_what_is_not_read(document, listed, path)
+    _say_masks_apart(document, listed, path)
+    origin = new_origin(places_of_frames(document, listed), path)
+    chosen = _chosen(document, listed, path)
+    frames = [frame_of_keys(keys, document, path, i, options, origin) for i, keys in chosen]
+    there = present([frame.file for frame in frames], path, options)
+    frames = sorted((frames[i] for i in there), key=lambda frame: frame.file.as_posix())  # as what is held out
+    listed_files = {
+        name: _files(document, name, path, options.follow_links) for name in SPLITS if _listing(name) in document
+    }
+    frames = _of_split(frames, listed_files, options.split, path) if listed_files else held_out(frames, options, path)
+    points, box = _points(document, path, options.follow_links), box_of_cube(document, str(path))
+    hints = {"points": moved_points(points, origin), "box": moved_box(box, origin, path), "origin": origin}
+    frames = [frame._replace(alpha=alpha_file(frame.file, root, options.follow_links)) for frame in frames]
+    colours = [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
+    return views_of_frames(frames, folder, path, options, transparent=colours, **hints)
+
+
+def splits(folder: Path) -> list[str]:
+    """Names of the splits of which the file lists an image that is there, and of those that they stand in for.
+
+    None where it lists no files. The log says which are listed in vain: of some benchmarks nobody gets the test images.
+    """
+    path, root = folder / FILES, folder.resolve()
+    document, listed = read_frames(path, comments=True)
+    told = [name for name in SPLITS if document.get(_listing(name))]
+    # links are followed, for this looks which files there are and reads none
+    names = [(keys.get("file_path"), f"{path}, frame {i}") for i, keys in enumerate(listed)]
+    framed = {frame_file(folder, root, name, where, True) for name, where in names}
+    there = [name for name in told if any(file.is_file() for file in _files(document, name, path, True) & framed)]
+    for name in told:
+        if name not in there:
+            log.warning("%s: no image of %s is there, going without the split %s", path, _listing(name), name)
+    return [name for name in SPLITS if name in there or (name not in told and STAND_IN.get(name) in there)]
 
 
 def lists_frames(path: Path, *, comments: bool = False) -> bool:
@@ -110,7 +169,7 @@ def frame_of_keys(
     document: dict[str, Any],
     path: Path,
     i: int,
-    follow_links: bool,
+    options: ReadOptions,
     origin: np.ndarray | None = None,
 ) -> Frame:
     """Frame of its own keys, which go before those of the file: `file_path`, `mask_path`, `camera_by_keys`,
@@ -122,19 +181,19 @@ def frame_of_keys(
     folder, where = path.parent, f"{path}, frame {i}"
     root = folder.resolve()
     text = keys.get("file_path")
-    if text is None and CAMERAS_ALONE.get():
+    if text is None and options.cameras_alone:
         text = f"{i:05d}"
-    file = frame_file(folder, root, text, where, follow_links)
+    file = frame_file(folder, root, text, where, options.follow_links)
     settings, of = ChainMap(keys, document), f"{where} ({file.stem})"
     crops = settings.get(CROP) is not None and is_fisheye(settings, of)
     radius = partial(crop_radius, settings, where=of) if crops else None
     frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
-    if CAMERAS_ALONE.get():
+    if options.cameras_alone:
         return frame._replace(size=size_by_keys(settings, of))
     if (mask := settings.get("mask_path")) is not None:
-        return frame._replace(mask=frame_file(folder, root, mask, where, follow_links, key="mask_path"))
+        return frame._replace(mask=frame_file(folder, root, mask, where, options.follow_links, key="mask_path"))
     moving = file.with_name(f"dynamic_mask_{file.stem}.png")  # as instant-ngp has them, white where something moves
-    if moving.is_file() and (follow_links or moving.resolve().is_relative_to(root)):
+    if moving.is_file() and (options.follow_links or moving.resolve().is_relative_to(root)):
         return frame._replace(mask=moving, inverted=True)
     return frame
 
@@ -144,101 +203,6 @@ def places_of_frames(document: dict[str, Any], listed: list[dict[str, Any]]) -> 
     return places_of(listed, lambda keys: pose_by_keys(ChainMap(keys, document), "")[:3, 3])
 
 
-# Unit cube of instant-ngp: the part of the world that it traces, as our box.
-
-SCALE, OFFSET = 0.33, 0.5  # of the world in the cube, where the file tells none
-CUBE = ("aabb_scale", "scale", "offset")
-
-
-def box_of_cube(document: Mapping[str, Any], where: str) -> np.ndarray | None:
-    """Box (2, 3) that instant-ngp traces, in the world; None where the file says nothing about it.
-
-    Its cube of side 1 about 0.5 holds `scale` times the world plus `offset`; `aabb_scale` times as much is traced. What
-    is given as `aabb` is taken as it is.
-
-    Example:
-        >>> box_of_cube({"aabb_scale": 4, "scale": 0.5}, "transforms.json").tolist()
-        [[-4.0, -4.0, -4.0], [4.0, 4.0, 4.0]]
-    """
-    if document.get("aabb") is not None:
-        corners = document["aabb"]
-        if (
-            not isinstance(corners, list)
-            or len(corners) != 2
-            or any(not isinstance(c, list) or len(c) != 3 for c in corners)
-        ):
-            raise RaymarchError(f"{where}: aabb is {short(corners)}, want two corners of three numbers; correct it")
-        box = np.array([[number(x, f"{where}: aabb") for x in corner] for corner in corners])
-        if not (box[0] < box[1]).all():
-            raise RaymarchError(f"{where}: aabb has no volume, want the lower corner, then the upper; correct it")
-        return box
-    if not any(key in document for key in CUBE):
-        return None
-    scale, side = number(document.get("scale", SCALE), f"{where}: scale"), document.get("aabb_scale", 1)
-    side = number(side, f"{where}: aabb_scale")
-    told = document.get("offset", OFFSET)
-    told = told if isinstance(told, list) and len(told) == 3 else [told] * 3
-    offset = np.array([number(one, f"{where}: offset") for one in told])
-    if not (1e-9 < scale < 1e9 and 0 < side < 1e9 and (abs(offset) < 1e9).all()):
-        raise RaymarchError(f"{where}: scale {scale:g}, aabb_scale {side:g} or offset is out of bounds; correct it")
-    return (np.array([[-side / 2], [side / 2]]) + OFFSET - offset) / scale
-
-
-log = logging.getLogger("raymarch")
-
-FILES = "transforms.json"
-SPLIT_ELSEWHERE = "transforms_train.json"
-SPLITS = ("train", "val", "test")
-STAND_IN = {"val": "test", "test": "val"}
-TRANSPARENT = {"white_transparent": 255, "black_transparent": 0}
-NEIGHBOURS = 3  # frames either way, whose mean sharpness a frame is held against
-
-
-def detect(folder: Path) -> bool:
-    """Detection: whether the folder's transforms.json lists frames, and no file of a split does in its place."""
-    return lists_frames(folder / FILES, comments=True) and not (folder / SPLIT_ELSEWHERE).exists()
-
-
-def read(
-    folder: str | os.PathLike[str],
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
-    """Views of one split: as `train_filenames` and the like say, else every `holdout`-th by name is a test view.
-
-    The json, which may have comments, has what `intrinsics.camera_by_keys` reads, for all frames or in one, and
-    `frames` with `file_path`, `mask_path` (black where pixels are not to count). The set's box is that of instant-ngp's
-    `aabb` or `aabb_scale`, its points those of `ply_file_path`. Options as of `load_views`.
-
-    Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
-
-    Example:
-        >>> len(read("fox", "test", downscale=2))  # doctest: +SKIP
-        7
-    """
-    folder = require_folder(folder)
-    path, root = folder / FILES, folder.resolve()
-    document, listed = read_frames(path, comments=True)
-    say_what_is_not_read(document, listed, path)
-    _say_masks_apart(document, listed, path)
-    origin = new_origin(places_of_frames(document, listed), path)
-    chosen = _chosen(document, listed, path)
-    frames = [frame_of_keys(keys, document, path, i, follow_links, origin) for i, keys in chosen]
-    there = present([frame.file for frame in frames], path)
-    frames = sorted((frames[i] for i in there), key=lambda frame: frame.file.as_posix())  # as what is held out
-    listed_files = {name: _files(document, name, path, follow_links) for name in SPLITS if _listing(name) in document}
-    frames = _of_split(frames, listed_files, split, path) if listed_files else held_out(frames, split, holdout, path)
-    points, box = _points(document, path, follow_links), box_of_cube(document, str(path))
-    hints = {"points": moved_points(points, origin), "box": moved_box(box, origin, path), "origin": origin}
-    frames = [frame._replace(alpha=alpha_file(frame.file, root, follow_links)) for frame in frames]
-    colours = [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
-    return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, transparent=colours, **hints)
-
-
 def _say_masks_apart(document: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Note of a folder of masks that no frame names."""
     masked = any(keys.get("mask_path") is not None for keys in (document, *listed))
@@ -246,29 +210,6 @@ def _say_masks_apart(document: Mapping[str, Any], listed: Sequence[Mapping[str, 
     if apart is not None and not masked:
         message = "%s: the folder %s is not read, as no frame names a mask; add a mask_path to each frame"
         log.warning(message, path, apart)
-
-
-def splits(folder: Path) -> list[str]:
-    """Names of the splits of which the file lists an image that is there, and of those that they stand in for.
-
-    None where it lists no files. The log says which are listed in vain: of some benchmarks nobody gets the test images.
-    """
-    path, root = folder / FILES, folder.resolve()
-    document, listed = read_frames(path, comments=True)
-    told = [name for name in SPLITS if document.get(_listing(name))]
-    # links are followed, for this looks which files there are and reads none
-    names = [(keys.get("file_path"), f"{path}, frame {i}") for i, keys in enumerate(listed)]
-    framed = {frame_file(folder, root, name, where, True) for name, where in names}
-    there = [name for name in told if any(file.is_file() for file in _files(document, name, path, True) & framed)]
-    for name in told:
-        if name not in there:
-            log.warning("%s: no image of %s is there, going without the split %s", path, _listing(name), name)
-    return [name for name in SPLITS if name in there or (name not in told and STAND_IN.get(name) in there)]
-
-
-def _listing(split: str) -> str:
-    """Key of the list of a split's files."""
-    return f"{split}_filenames"
 
 
 def _chosen(
@@ -301,6 +242,11 @@ def _chosen(
 def _inner(keys: Mapping[str, Any]) -> str:
     """Path of a frame's image, however it is written."""
     return str(PurePosixPath(str(keys.get("file_path")).replace("\\", "/")))
+
+
+def _listing(split: str) -> str:
+    """Key of the list of a split's files."""
+    return f"{split}_filenames"
 
 
 def _files(document: Mapping[str, Any], split: str, path: Path, follow_links: bool) -> set[Path]:
@@ -349,4 +295,38 @@ def _points(document: Mapping[str, Any], path: Path, follow_links: bool) -> np.n
     return read_ply_points(file)
 
 
-TRANSFORMS = Reader(FILES, detect, read, FILES, specificity=4, splits=splits)
+def box_of_cube(document: Mapping[str, Any], where: str) -> np.ndarray | None:
+    """Box (2, 3) that instant-ngp traces, in the world; None where the file says nothing about it.
+
+    Its cube of side 1 about 0.5 holds `scale` times the world plus `offset`; `aabb_scale` times as much is traced. What
+    is given as `aabb` is taken as it is.
+
+    Example:
+        >>> box_of_cube({"aabb_scale": 4, "scale": 0.5}, "transforms.json").tolist()
+        [[-4.0, -4.0, -4.0], [4.0, 4.0, 4.0]]
+    """
+    if document.get("aabb") is not None:
+        corners = document["aabb"]
+        if (
+            not isinstance(corners, list)
+            or len(corners) != 2
+            or any(not isinstance(c, list) or len(c) != 3 for c in corners)
+        ):
+            raise RaymarchError(f"{where}: aabb is {short(corners)}, want two corners of three numbers; correct it")
+        box = np.array([[number(x, f"{where}: aabb") for x in corner] for corner in corners])
+        if not (box[0] < box[1]).all():
+            raise RaymarchError(f"{where}: aabb has no volume, want the lower corner, then the upper; correct it")
+        return box
+    if not any(key in document for key in CUBE):
+        return None
+    scale, side = number(document.get("scale", SCALE), f"{where}: scale"), document.get("aabb_scale", 1)
+    side = number(side, f"{where}: aabb_scale")
+    told = document.get("offset", OFFSET)
+    told = told if isinstance(told, list) and len(told) == 3 else [told] * 3
+    offset = np.array([number(one, f"{where}: offset") for one in told])
+    if not (1e-9 < scale < 1e9 and 0 < side < 1e9 and (abs(offset) < 1e9).all()):
+        raise RaymarchError(f"{where}: scale {scale:g}, aabb_scale {side:g} or offset is out of bounds; correct it")
+    return (np.array([[-side / 2], [side / 2]]) + OFFSET - offset) / scale
+
+
+TRANSFORMS = Reader(FILES, detect, by_options(read), FILES, specificity=4, splits=splits)

@@ -147,8 +147,8 @@ def decode_mask(
         sensor: whether masks are of the images before that, where their sides do not tell.
         inverted: whether black is what counts.
 
-    Raises RaymarchError for a file that is none, or not of its image's size, and for labels beside 255, of which nobody
-    can tell which count.
+    Raises RaymarchError for a file that is none, or not of its image's size, and for labels beside 255 and a few greys
+    on both sides of half without it, of which nobody can tell which count.
     """
     one = header(path)
     turn = turn_with(of, one, sensor)
@@ -180,6 +180,14 @@ def _labels(path: Path, values: np.ndarray) -> bool:
         raise RaymarchError(
             f"{path}: mask has the values {found}: labels, of which nobody can tell whether 255 is one of what counts;"
             " write 0 where pixels do not count and 255 where they do"
+        )
+    numbers = np.unique(grey)
+    dark = (grey > 0) & (grey <= 127)
+    if 127 < grey.max() < 255 and len(numbers) <= MOST_LABELS and dark.mean() >= LABELLED:
+        found = ", ".join(map(str, numbers[:6])) + ", .." * (len(numbers) > 6)
+        raise RaymarchError(
+            f"{path}: mask has the values {found}: labels or greys, of which nobody can tell which count; write 0 where"
+            " pixels do not count and 255 where they do"
         )
     return bool(grey.max() <= 127)
 

@@ -67,9 +67,13 @@ def _write(
     image = PICTURE(f"{path}: image", image)
     colour = image[..., None] if image.ndim == 2 else image
     if colour.ndim != 3 or colour.shape[2] not in (1, 3, 4) or image.size == 0:
+        first = colour.ndim == 3 and colour.shape[0] in (1, 3, 4)
+        several = colour.ndim == 4 and colour.shape[3] in (1, 3, 4)
+        cure = "its channels come first: pass np.moveaxis(it, 0, -1)" if first else "pass one image"
+        cure = "these are several: pass it[0], it[1], .. one by one" if several else cure
         raise RaymarchError(
             f"{path}: image has shape {image.shape}, want (height, width), or (height, width, channel) with 1, 3 or 4"
-            " channels; reshape it"
+            f" channels; {cure}"
         )
     if np.issubdtype(colour.dtype, np.floating):
         colour = _bytes(path, colour, limit)

@@ -24,8 +24,6 @@ from raymarch.io.files.ours import require_ours
 from raymarch.io.files.temporary import temporary_in
 from raymarch.views.display_values import eight_bit
 
-# PyAV, which reads and writes videos: the extra `video`.
-
 INSTALL = 'pip install "raymarch[video]"'
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 
 from raymarch.io.files.hdf5 import DAMAGE, KINDS, arrays_of_others
-from raymarch.io.volumes.source import unpacked
+from raymarch.io.volumes.stored_values import unpacked
 
 HEAD = 4096  # bytes that are looked at
 NIBABEL = "i = nibabel.load({0!r}); nibabel.save(nibabel.Nifti1Image(i.get_fdata(), i.affine), 'a.nii.gz')"

@@ -15,27 +15,21 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.io.files.strict import finites
+from raymarch.io.volumes.files_beside import file_beside, files_beside, files_of_pattern
+from raymarch.io.volumes.length_units import short_unit
 from raymarch.io.volumes.scalar_format import chosen, scalar_format, single_values
-from raymarch.io.volumes.source import (
-    CURE,
-    Slices,
-    Source,
-    decoded,
-    file_beside,
-    files_beside,
-    files_of_pattern,
+from raymarch.io.volumes.source import CURE, Slices, Source, decoded, text_of
+from raymarch.io.volumes.stored_values import (
     read_packed,
     read_raw,
     read_text,
     require_packed,
     require_size,
-    short_unit,
-    text_of,
     values_of_files,
 )
-from raymarch.volumes.placement import world_from_world
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
+from raymarch.volumes.world_axes import world_from_world
 
 WORLD = "LPS"
 LONGEST_HEADER = 1 << 16  # bytes

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
+from raymarch.io.volumes.length_units import short_unit, times
 from raymarch.io.volumes.scalar_format import (
     chosen,
     narrowed,
@@ -23,21 +24,8 @@ from raymarch.io.volumes.scalar_format import (
     tell_rounding,
     wanted,
 )
-from raymarch.io.volumes.source import (
-    CURE,
-    Slices,
-    Source,
-    decoded,
-    encoded,
-    read_packed,
-    read_raw,
-    require_packed,
-    require_size,
-    short_unit,
-    text_of,
-    times,
-    unpacked,
-)
+from raymarch.io.volumes.source import CURE, Slices, Source, decoded, encoded, text_of
+from raymarch.io.volumes.stored_values import read_packed, read_raw, require_packed, require_size, unpacked
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
 

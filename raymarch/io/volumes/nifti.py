@@ -13,23 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raymarch.errors import RaymarchError
+from raymarch.io.volumes.length_units import short_unit
 from raymarch.io.volumes.scalar_format import chosen, scalar_format, sheared_by, tell_rounding, wanted
-from raymarch.io.volumes.source import (
-    CURE,
-    Slices,
-    Source,
-    decoded,
-    encoded,
-    read_packed,
-    read_raw,
-    require_packed,
-    require_size,
-    short_unit,
-    unpacked,
-)
-from raymarch.volumes.placement import world_from_world
+from raymarch.io.volumes.source import CURE, Slices, Source, decoded, encoded
+from raymarch.io.volumes.stored_values import read_packed, read_raw, require_packed, require_size, unpacked
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
+from raymarch.volumes.world_axes import world_from_world
 
 log = logging.getLogger("raymarch")
 WORLD = "RAS"

@@ -13,25 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.errors import RaymarchError, named
+from raymarch.io.volumes.files_beside import file_beside, files_beside, files_of_pattern
+from raymarch.io.volumes.length_units import in_one_unit, short_unit
 from raymarch.io.volumes.scalar_format import chosen, scalar_format, single_values
-from raymarch.io.volumes.source import (
-    CURE,
-    Slices,
-    Source,
+from raymarch.io.volumes.source import CURE, Slices, Source, decoded, text_of
+from raymarch.io.volumes.stored_values import (
     after_lines,
-    decoded,
-    file_beside,
-    files_beside,
-    files_of_pattern,
-    in_one_unit,
     read_end,
     read_packed,
     read_raw,
     read_text,
     require_packed,
     require_size,
-    short_unit,
-    text_of,
     values_of_files,
 )
 from raymarch.volumes.scalar_volume import ScalarVolume

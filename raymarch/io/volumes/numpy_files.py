@@ -18,7 +18,8 @@ import numpy as np
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.strict import require_file_budget
 from raymarch.io.volumes.scalar_format import chosen, plain_values, scalar_format
-from raymarch.io.volumes.source import CURE, MOST_RATIO, Index, Slices, Source, require_size, text_of
+from raymarch.io.volumes.source import CURE, Index, Slices, Source, text_of
+from raymarch.io.volumes.stored_values import MAX_RATIO, require_size
 from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
 
@@ -193,7 +194,7 @@ def source_npz(path: Path, selection: Selection) -> Source:
             head = io.BytesIO(stream.read(LONGEST_HEADER))
         shape, by_columns, dtype = _header(head, path, member.filename)
         size = int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize
-        if head.tell() + size != member.file_size or size > MOST_RATIO * max(member.compress_size, 1):
+        if head.tell() + size != member.file_size or size > MAX_RATIO * max(member.compress_size, 1):
             raise RaymarchError(f"{path}: {member.filename} declares {size:,} bytes but holds others; {CURE}")
         fields, unread = _fields(archive, path, member)
     index, _, remarks = _chosen(path, shape, selection, member.filename)

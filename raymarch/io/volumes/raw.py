@@ -13,7 +13,8 @@ from raymarch.arguments.checks import Check, whole
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.scalar_format import chosen, plain_values, scalar_format
-from raymarch.io.volumes.source import Slices, Source, read_raw, require_size
+from raymarch.io.volumes.source import Slices, Source
+from raymarch.io.volumes.stored_values import read_raw, require_size
 from raymarch.volumes.samples import SPACING
 from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection

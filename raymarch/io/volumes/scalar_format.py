@@ -1,4 +1,7 @@
-"""Formats of scalar volumes: one function for the header, one to write; the rest is the same for all."""
+"""Formats of scalar volumes: one function for the header, one to write; the rest is the same for all.
+
+The rest: errors in one line, the choice along axes that are not of space, and what is lost where a format holds less.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,19 @@ from raymarch.volumes.selection import ALL, Selection
 from raymarch.volumes.volume import AnyVolume
 
 log = logging.getLogger("raymarch")
-ALIKE = 1e-4  # of the range of a fit's sigma: what single precision may round it by
-ROUNDING = 1e-2  # of a voxel: what a sample may move by in a file without a word
+MAX_SINGLE_ROUNDING = 1e-4  # of the range of a fit's sigma: what single precision may round it by
+MAX_UNTOLD_SHIFT = 1e-2  # of a voxel: what a sample may move by in a file without a word
 CURE = "export it again"
 LOST = {
     "unit": "unit of values ({})", "length_unit": "unit of length ({})", "world": "names of the world's sides ({})",
     "name": "name ({})",
 }  # fmt: skip
+# Words in the names of axes that are no points in time; and how a place along an axis is chosen in the shell.
+COLOURS = (
+    "rgb", "rgba", "hsv", "xyz", "color", "colour", "vector", "point", "normal", "complex", "channel", "list", "matrix",
+    "gradient", "quaternion",
+)  # fmt: skip
+IN_SHELL = {"channel": "--channel", "time": "--time-point"}
 PART = "read a part of it by crop or stride (rm.load(.., stride=2), raymarch convert --stride 2)"
 
 
@@ -128,7 +137,7 @@ def scalar_of(volume: AnyVolume, path: Path) -> ScalarVolume:
     log.warning("the file gets sigma of the volume on its grid; colours and activations stay behind")
     sigma = volume.sigma()
     single = sigma.astype(np.float32)
-    apart = ALIKE * float(np.ptp(sigma))
+    apart = MAX_SINGLE_ROUNDING * float(np.ptp(sigma))
     return ScalarVolume(
         single if float(np.abs(single - sigma).max()) <= apart else sigma,
         volume.world_from_index,
@@ -184,7 +193,7 @@ def tell_rounding(volume: ScalarVolume, name: str, kept: np.ndarray, world_from_
     ends = np.stack(np.meshgrid(*np.stack([0 * top, top], 1), indexing="ij"), -1).reshape(-1, 3)
     moved = float(np.abs(ends @ (kept - world_from_index)[:3, :3].T + (kept - world_from_index)[:3, 3]).max())
     voxel = float(np.linalg.norm(world_from_index[:3, :3], axis=0).min())
-    if moved > ROUNDING * voxel:
+    if moved > MAX_UNTOLD_SHIFT * voxel:
         log.warning(
             "%s keeps places in single precision: samples move by up to %.2g, %.2g of a voxel; save it as .nrrd, .mha"
             " or .h5, which have doubles, or move its origin nearer to 0",
@@ -215,15 +224,6 @@ def require_upright(volume: ScalarVolume, path: Path, name: str) -> None:
     if float(np.abs(volume.directions - np.eye(3)).max()) > 1e-6:
         said = "the volume is turned, mirrored or sheared in the world"
         raise RaymarchError(f"{path}: {said}, which {name} cannot hold; save it as .nrrd or .h5")
-
-
-# Axes of a file's array: which three are of space, and the choice along the others (channels, points in time).
-
-COLOURS = (
-    "rgb", "rgba", "hsv", "xyz", "color", "colour", "vector", "point", "normal", "complex", "channel", "list", "matrix",
-    "gradient", "quaternion",
-)  # fmt: skip
-IN_SHELL = {"channel": "--channel", "time": "--time-point"}
 
 
 def chosen(

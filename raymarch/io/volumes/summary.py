@@ -13,13 +13,13 @@ import numpy as np
 from raymarch.arguments.checks import Check, array, flag, number, optional, whole
 from raymarch.arguments.declared import checked, held, hold
 from raymarch.geometry.boxes import corners_of
-from raymarch.html.card import ShownRecord
+from raymarch.html.card import html_of, record_card
 from raymarch.io.volumes.source import Source, text_of
 from raymarch.volumes.activation import ACTIVATION, Activation
-from raymarch.volumes.placement import WORLD_AXES, sides_of
 from raymarch.volumes.samples import BOXES, MAPPING, MAX_DEGREE
 from raymarch.volumes.scalar_volume import AFFINE, SCALAR_VOLUME, WORD, ScalarVolume
 from raymarch.volumes.volume import VOLUME, Volume
+from raymarch.volumes.world_axes import WORLD_AXES, sides_of
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -34,7 +34,7 @@ BYTES = whole(0, 1 << 62)
 
 
 @dataclass(frozen=True, eq=False)
-class VolumeSummary(ShownRecord):
+class VolumeSummary:
     """Summary of a volume file, without its arrays; `describe` of a volume format returns it.
 
     Attributes:
@@ -81,17 +81,17 @@ class VolumeSummary(ShownRecord):
             dict(volume.provenance), volume.boxes, volume.ndc_from_world is not None, bricks,
         )  # fmt: skip
 
+    def _repr_html_(self) -> str | None:
+        return html_of(record_card, self)
+
     def record(self) -> dict:
         """Summary as plain numbers, texts and lists, for printing."""
         plain = {**asdict(self), "box": self.box.tolist(), "provenance": dict(self.provenance)}
         return {**plain, "shape": list(self.shape)}
 
 
-# Summary of a scalar volume's file: what its header says, without the values.
-
-
 @dataclass(frozen=True, eq=False)
-class ScalarSummary(ShownRecord):
+class ScalarSummary:
     """Summary of a scalar volume's file, without its values; `describe` gives it in place of a `VolumeSummary`.
 
     Attributes:
@@ -159,6 +159,9 @@ class ScalarSummary(ShownRecord):
     def sides(self) -> str:
         """Sides of the body that the array's axes point to; "" where the world is unknown."""
         return sides_of(self.world_from_index, self.world)
+
+    def _repr_html_(self) -> str | None:
+        return html_of(record_card, self)
 
     def record(self) -> dict:
         """Summary as plain numbers, texts and lists, for printing."""

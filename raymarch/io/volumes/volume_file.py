@@ -1,4 +1,4 @@
-"""Volume files of any format: saved, loaded and described."""
+"""Volume files of any format: saved, loaded, described and converted."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from raymarch.arguments.extensions import listed, recognises
 from raymarch.errors import RaymarchError
 from raymarch.io.files.ours import require_other
 from raymarch.io.files.strict import require_file
-from raymarch.io.volumes import format as formatting
-from raymarch.io.volumes import vtk
+from raymarch.io.volumes import format_choice, xdmf
 from raymarch.io.volumes.dicom.dicom import DICOM
-from raymarch.io.volumes.format import Format, format_of, read_volume, spaced, summary_of, write_volume
+from raymarch.io.volumes.format import Format, read_volume, spaced, summary_of, write_volume
+from raymarch.io.volumes.format_choice import format_of
 from raymarch.io.volumes.hdf5.scalar import is_scalar
 from raymarch.io.volumes.hdf5.volume import HDF5
 from raymarch.io.volumes.metaimage import METAIMAGE
@@ -33,7 +33,8 @@ from raymarch.io.volumes.scalar_format import scalar_of
 from raymarch.io.volumes.source import spacing_given
 from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary
 from raymarch.io.volumes.tiff import TIFF
-from raymarch.io.volumes.vtk import VTI, XDMF, require_regular, values_of_new, write_beside
+from raymarch.io.volumes.vtk import VTI
+from raymarch.io.volumes.xdmf import XDMF
 from raymarch.io.volumes.zarr import OME_ZARR
 from raymarch.volumes.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
 from raymarch.volumes.samples import SPACING
@@ -41,8 +42,7 @@ from raymarch.volumes.scalar_volume import ANY_VOLUME
 from raymarch.volumes.selection import CROP, NAN, PLACE, STRIDE, Selection
 from raymarch.volumes.volume import AnyVolume
 
-# Formats of volume files that raymarch knows: a new one is a module beside this one, and a line here.
-
+# A new format is a module beside this one, and a name here.
 FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, DICOM, SLICES, XDMF]
 KEEP_FITS = [HDF5]  # a fitted volume as it is: the others get its sigma alone
 
@@ -68,13 +68,13 @@ def save(
     Example:
         >>> save(Volume.from_function(lambda p: p[..., 0], shape=(8, 8, 8)), "ramp.h5")
     """
-    found = formatting.require_target(path, _among(format), overwrite)
+    found = format_choice.require_target(path, _among(format), overwrite)
     if found is XDMF:
-        values = values_of_new(Path(path), overwrite)
+        values = xdmf.values_of_new(Path(path), overwrite)
         scalar = scalar_of(volume, values)
-        require_regular(scalar, Path(path))
+        xdmf.require_regular(scalar, Path(path))
         save(scalar, values, overwrite)
-        write_beside(path, values)
+        xdmf.write_beside(path, values)
         return
     write_volume(found, volume, path)
 
@@ -177,9 +177,9 @@ def require_target(
 ) -> None:
     """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`, or, if the
     volume is to be kept `whole`, its format leaves some of a fit behind. `values`: those of an XDMF are written too."""
-    found = formatting.require_target(path, KEEP_FITS if whole else FORMATS, overwrite, size=size)
+    found = format_choice.require_target(path, KEEP_FITS if whole else FORMATS, overwrite, size=size)
     if found is XDMF and values:
-        formatting.require_target(values_of_new(Path(path), overwrite), KEEP_FITS, overwrite)
+        format_choice.require_target(xdmf.values_of_new(Path(path), overwrite), KEEP_FITS, overwrite)
 
 
 def bytes_of_file(samples: int, degree: int) -> int:
@@ -191,14 +191,6 @@ def bytes_of_file(samples: int, degree: int) -> int:
         26000000
     """
     return samples * (1 + 3 * (degree + 1) ** 2) * 4 // 2
-
-
-def _among(format: Format | str | None) -> Sequence[Format]:
-    """The formats that may be meant; the rule of `format` has made a record of a name."""
-    return FORMATS if format is None else [format]  # type: ignore[list-item]
-
-
-# Conversion of a volume file to another format.
 
 
 def convert_volume(
@@ -216,7 +208,7 @@ def convert_volume(
     """
     source, target = Path(source), Path(target)
     require_other(target, source)
-    is_xdmf = target.suffix.lower() in vtk.SUFFIXES
+    is_xdmf = target.suffix.lower() in xdmf.SUFFIXES
     near = is_xdmf and not how and source.resolve().parent == target.resolve().parent
     beside = near and source.is_file() and is_scalar(source)
     if is_xdmf and not beside:
@@ -224,7 +216,12 @@ def convert_volume(
     require_target(target, overwrite, values=not beside)
     volume = load(source, **how)
     if beside:
-        vtk.write_beside(target, source)
+        xdmf.write_beside(target, source)
     else:
         save(volume, target, overwrite)
     return volume
+
+
+def _among(format: Format | str | None) -> Sequence[Format]:
+    """The formats that may be meant; the rule of `format` has made a record of a name."""
+    return FORMATS if format is None else [format]  # type: ignore[list-item]

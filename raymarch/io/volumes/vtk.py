@@ -10,7 +10,6 @@ import binascii
 import io
 import lzma
 import math
-import os
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,266 +21,27 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.atomic import replacing
-from raymarch.io.files.strict import finites, parse_xml, read_xml, require_file_budget
-from raymarch.io.volumes.format import Format, require_one_place
-from raymarch.io.volumes.hdf5 import scalar
-from raymarch.io.volumes.scalar_format import (
-    damage_told,
-    require_no_shear,
-    require_upright,
-    scalar_format,
-    single_values,
-    wanted,
-)
-from raymarch.io.volumes.source import (
-    CURE,
-    LONGEST_WORD,
-    MOST_RATIO,
-    Index,
-    Slices,
-    Source,
-    file_beside,
-    read_raw,
-    unpacked,
-    values_of_words,
-)
-from raymarch.io.volumes.summary import ScalarSummary
+from raymarch.io.files.strict import finites, parse_xml, require_file_budget
+from raymarch.io.volumes.format import require_one_place
+from raymarch.io.volumes.scalar_format import require_no_shear, scalar_format, single_values, wanted
+from raymarch.io.volumes.source import CURE, Index, Slices, Source
+from raymarch.io.volumes.stored_values import MAX_RATIO, MAX_WORD, read_raw, unpacked, values_of_words
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.selection import ALL, Selection
+from raymarch.volumes.selection import Selection
 
-# XDMF beside an HDF5 file of a scalar volume: a text that ParaView and VTK open, which holds no values itself.
-
-SUFFIXES = (".xdmf", ".xmf")
-KINDS = {"i": "Int", "u": "UInt", "f": "Float"}
-VALUES = ":/values"
-
-
-def detect_xdmf(path: Path) -> bool:
-    """Whether a file begins as XDMF does."""
-    with path.open("rb") as file:
-        return b"<Xdmf" in file.read(1024)
-
-
-def _values_of(path: Path) -> Path:
-    """The HDF5 file of raymarch's that an XDMF file is about; RaymarchError for what other programs wrote."""
-    texts = [(node.text or "").strip() for node in read_xml(path).iter("DataItem") if node.get("Format") == "HDF"]
-    if len(texts) != 1 or not texts[0].endswith(VALUES):
-        raise RaymarchError(f"{path}: is not about one HDF5 file of raymarch's; save it in ParaView as .vti")
-    return file_beside(path, texts[0].removesuffix(VALUES), 0)[0]
-
-
-def read(path: Path, *, selection: Selection = ALL) -> ScalarVolume:
-    """Scalar volume that an XDMF file is about."""
-    with damage_told(path, "XDMF"):
-        return scalar.read(_values_of(path), selection)
-
-
-def describe(path: Path) -> ScalarSummary:
-    """Summary of the scalar volume that an XDMF file is about."""
-    with damage_told(path, "XDMF"):
-        return scalar.describe(_values_of(path))
-
-
-def require_regular(volume: ScalarVolume, path: Path) -> None:
-    """RaymarchError where a volume is turned or sheared in the world."""
-    require_upright(volume, path, "XDMF of a regular grid")
-
-
-def values_of_new(path: Path, overwrite: bool = False) -> Path:
-    """HDF5 file that gets the values of an XDMF that is written; RaymarchError where another is there."""
-    values = path.with_suffix(".h5")
-    if values.exists() and not (overwrite or (path.exists() and scalar.is_scalar(values))):
-        raise RaymarchError(
-            f"{values}: is there, and {path} would put its own values in its place; choose another name, or"
-            " --overwrite (overwrite=True in Python)"
-        )
-    return values
-
-
-def write_beside(path: str | os.PathLike[str], values: Path) -> None:
-    """XDMF about the scalar volume in an HDF5 file that lies in the same folder.
-
-    Raises RaymarchError for another folder, and a volume that is turned or sheared in the world.
-    """
-    path, volume = Path(path), scalar.read(values, ALL)
-    if path.parent.resolve() != values.parent.resolve():
-        raise RaymarchError(f"{path}: is not beside {values}, which it would be about; put it into that folder")
-    require_regular(volume, path)
-    with replacing(path, path.suffix) as temporary:
-        temporary.write_text(text_of(volume, values.name), encoding="utf-8")
-
-
-def text_of(volume: ScalarVolume, name: str) -> str:
-    """XDMF of a scalar volume whose values are in the HDF5 file `name`; origin and steps are those of z, y and x."""
-    size = " ".join(map(str, volume.shape[::-1]))
-    scaled = (volume.slope, volume.intercept) != (1.0, 0.0)
-    kind = np.dtype(np.float64) if scaled else volume.values.dtype  # as which VTK reads and reckons
-    number = f'NumberType="{KINDS[kind.kind]}" Precision="{kind.itemsize}"'
-    item = f'<DataItem Dimensions="{size}" {number} Format="HDF">{escape(name)}{VALUES}</DataItem>'
-    if scaled:
-        formula = f"$0 * {_word(volume.slope)} + {_word(volume.intercept)}".replace("+ -", "- ")
-        item = f'<DataItem ItemType="Function" Function="{formula}" Dimensions="{size}">{item}</DataItem>'
-    places = "".join(
-        f'<DataItem Dimensions="3" NumberType="Float" Precision="8" Format="XML">{" ".join(map(repr, row))}</DataItem>'
-        for row in (volume.origin[::-1].tolist(), volume.spacing[::-1].tolist())
-    )
-    called = quoteattr(volume.name or "values")
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n<Xdmf Version="2.0">\n<Domain>\n'
-        '<Grid Name="volume" GridType="Uniform">\n'
-        f'<Topology TopologyType="3DCoRectMesh" Dimensions="{size}"/>\n'
-        f'<Geometry GeometryType="ORIGIN_DXDYDZ">{places}</Geometry>\n'
-        f'<Attribute Name={called} AttributeType="Scalar" Center="Node">{item}</Attribute>\n'
-        "</Grid>\n</Domain>\n</Xdmf>\n"
-    )
-
-
-def _word(number: float) -> str:
-    """A number as formulas of XDMF have it: with a point, also before an exponent."""
-    text = repr(number)
-    return text if "." in text else text.replace("e", ".0e")
-
-
-def _write(volume: ScalarVolume, path: Path) -> None:
-    raise RaymarchError(f"{path}: is about an HDF5 file beside it; rm.save writes both")
-
-
-XDMF = Format("XDMF", SUFFIXES, detect_xdmf, read, _write, describe)
-
-
-# Values of VTK's XML files: blocks packed by zlib, LZMA or LZ4, base64, or text, within the XML or appended to it.
-
-MOST_RATIOS = {"": 1, "zlib": MOST_RATIO, "lzma": 8000, "lz4": 256}  # to which zeros are packed
-BLOCK = 1 << 20  # bytes that are packed at a time
-Reader = Callable[[int], bytes]
-
-
-def blocks_of(
-    path: Path, start: int, raw: bool, packing: str, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype
-) -> bytes | bytearray:
-    """Bytes of appended values that begin at `start`, raw or base64, packed or not.
-
-    `length` is the type of the numbers that say how long blocks are.
-    """
-    with path.open("rb") as file:
-        file.seek(start)
-        read: Reader = file.read if raw else Base64Reader(file, path)
-        return _unpacked_values(read, packing, shape, dtype, length, path, path.stat().st_size - start)
-
-
-def inline_values(
-    path: Path, array: Element, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, packing: str
-) -> np.ndarray:
-    """Values (component, x, y, z) of a DataArray that has them as text or base64."""
-    text = "".join([array.text or "", *(child.tail or "" for child in array)])  # of which a unit may come before
-    if array.get("format", "ascii") == "ascii":
-        words = text.encode().split()  # a byte a letter
-        require_file_budget(len(words) * LONGEST_WORD, f"{path}: its {len(words):,} values as text")
-        return values_of_words(words, shape, dtype, path)
-    stream = io.BytesIO(text.strip().encode())
-    data = _unpacked_values(Base64Reader(stream, path), packing, shape, dtype, length, path, len(text))
-    return np.frombuffer(data, dtype).reshape(shape, order="F")
-
-
-def require_length(told: bytes | bytearray, size: int, length: np.dtype, path: Path) -> None:
-    """Check of the length that a block of values opens with: RaymarchError where it is not theirs."""
-    found = int(np.frombuffer(told, length)[0]) if len(told) == length.itemsize else -1
-    if found != size % 2 ** (8 * length.itemsize):
-        raise RaymarchError(f"{path}: has a block of {found:,} bytes where its values take {size:,}; {CURE}")
-
-
-def _unpacked_values(
-    read: Reader, packing: str, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, path: Path, there: int
-) -> bytes | bytearray:
-    """Bytes of values, as many as the shape says, of a stream of blocks."""
-    size, limit = math.prod(shape) * dtype.itemsize, MOST_RATIOS[packing] * there
-    if size > limit or min(shape) < 1:
-        raise RaymarchError(f"{path}: declares {size:,} bytes of values but holds {there:,}; {CURE}")
-    require_file_budget(size, f"{path}: its values, of all components,")
-    if not packing:
-        # In base64 the length and the values are one piece.
-        whole = _exactly(read, length.itemsize + size, path)
-        require_length(whole[: length.itemsize], size, length, path)
-        return whole[length.itemsize :]
-    count, block, last = np.frombuffer(_exactly(read, 3 * length.itemsize, path, ends=False), length).tolist()
-    full = count - 1 if last else count
-    if count > there or full * block + last != size:
-        raise RaymarchError(f"{path}: has {count} blocks of {block} bytes, want {size:,} in all; {CURE}")
-    sizes = np.frombuffer(_exactly(read, count * length.itemsize, path), length).tolist()
-    if sum(sizes) > there:
-        raise RaymarchError(f"{path}: declares {sum(sizes):,} packed bytes but holds {there:,}; {CURE}")
-    data, restart = bytearray(), getattr(read, "restart", lambda: None)
-    restart()
-    for i, one in enumerate(sizes):
-        given = _exactly(read, one, path, ends=False)
-        data += _block(given, last if last and i == count - 1 else block, packing, path)
-    return data
-
-
-def _block(given: bytes, size: int, packing: str, path: Path) -> bytes | bytearray:
-    """The bytes of one packed block, which are to be so many."""
-    if packing == "zlib":
-        return unpacked(io.BytesIO(given).read, size, packing, path)
-    try:
-        found = lzma.LZMADecompressor().decompress(given, size) if packing == "lzma" else _lz4(given, size)
-    except RaymarchError:  # of imagecodecs, which is not installed
-        raise
-    except (lzma.LZMAError, EOFError, ValueError, RuntimeError) as error:
-        raise RaymarchError(f"{path}: its packed values are damaged ({one_line(error)}); {CURE}") from error
-    if len(found) != size:
-        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(found):,}; {CURE}")
-    return found
-
-
-def _lz4(given: bytes, size: int) -> bytes:
-    """The bytes of a block of LZ4."""
-    with wanted("imagecodecs", "values packed by LZ4"):
-        import imagecodecs
-    return bytes(imagecodecs.lz4_decode(given, out=size))
-
-
-def _exactly(read: Reader, size: int, path: Path, ends: bool = True) -> bytes:
-    data = read(size)
-    if len(data) < size:
-        raise RaymarchError(f"{path}: its values end {size - len(data):,} bytes too early; {CURE}")
-    if ends and hasattr(read, "restart"):
-        read.restart()
-    return data
-
-
-class Base64Reader:
-    """Reader of bytes in base64, of which each piece (`restart`) is padded by itself."""
-
-    def __init__(self, stream: io.BufferedIOBase, path: Path):
-        self.stream, self.path, self.rest = stream, path, b""
-
-    def __call__(self, size: int) -> bytes:
-        """The next bytes."""
-        groups = -(-max(size - len(self.rest), 0) // 3)
-        text = self.stream.read(4 * groups)
-        try:
-            data = self.rest + base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise RaymarchError(f"{self.path}: its values are no base64 ({error}); {CURE}") from error
-        self.rest = data[size:]
-        return data[:size]
-
-    def restart(self) -> None:
-        """Begin another piece."""
-        self.rest = b""
-
-
-LONGEST_HEADER = 32 << 20  # bytes
+MAX_HEADER = 32 << 20  # bytes
 MARK = b"<AppendedData"
 TYPES = {
     "Int8": "i1", "UInt8": "u1", "Int16": "i2", "UInt16": "u2", "Int32": "i4", "UInt32": "u4", "Int64": "i8",
     "UInt64": "u8", "Float32": "f4", "Float64": "f8",
 }  # fmt: skip
-COMPRESSORS = {"vtkZLibDataCompressor": "zlib", "vtkLZMADataCompressor": "lzma", "vtkLZ4DataCompressor": "lz4"}
-MOST_PIECES = 1 << 12
-GHOSTS, UNITS = "vtkGhostType", "UNITS_LABEL"
 NAMES = {kind: name for name, kind in TYPES.items()}
+COMPRESSORS = {"vtkZLibDataCompressor": "zlib", "vtkLZMADataCompressor": "lzma", "vtkLZ4DataCompressor": "lz4"}
+MAX_RATIOS = {"": 1, "zlib": MAX_RATIO, "lzma": 8000, "lz4": 256}  # to which zeros are packed
+BLOCK = 1 << 20  # bytes that are packed at a time
+MAX_PIECES = 1 << 12
+GHOSTS, UNITS = "vtkGhostType", "UNITS_LABEL"
+Read = Callable[[int], bytes]
 
 
 @dataclass(frozen=True)
@@ -303,27 +63,11 @@ class Layout:
     length: np.dtype
 
 
-def detect_vti(path: Path) -> bool:
+def detect(path: Path) -> bool:
     """Whether a file begins as VTK's image data does."""
     with path.open("rb") as file:
         head = file.read(1024)
     return b"<VTKFile" in head and b'"ImageData"' in head
-
-
-def _parsed(path: Path) -> tuple[Element, int, bool]:
-    """The XML, where values behind it begin, 0 where there are none, and whether these are raw."""
-    with path.open("rb") as file:
-        head = file.read(LONGEST_HEADER)
-    cut = head.find(MARK)
-    if cut < 0:
-        if path.stat().st_size > LONGEST_HEADER:
-            raise RaymarchError(f"{path}: has over {LONGEST_HEADER:,} bytes of XML; save it with its data appended")
-        return parse_xml(head, path), 0, False
-    start = head.find(b"_", head.find(b">", cut))
-    if start < 0:
-        raise RaymarchError(f"{path}: has no appended data where it says so; {CURE}")
-    raw = b"raw" in head[cut:start]
-    return parse_xml(head[:cut] + b"</VTKFile>", path), start + 1, raw
 
 
 def source(path: Path, selection: Selection) -> Source:
@@ -331,8 +75,8 @@ def source(path: Path, selection: Selection) -> Source:
     root, start, raw = _parsed(path)
     image = root.find("ImageData")
     pieces = [] if image is None else image.findall("Piece")
-    if image is None or root.get("type") != "ImageData" or not 1 <= len(pieces) <= MOST_PIECES:
-        raise RaymarchError(f"{path}: has {len(pieces)} pieces of image data, want 1 to {MOST_PIECES}; {CURE}")
+    if image is None or root.get("type") != "ImageData" or not 1 <= len(pieces) <= MAX_PIECES:
+        raise RaymarchError(f"{path}: has {len(pieces)} pieces of image data, want 1 to {MAX_PIECES}; {CURE}")
     extents = [_extent(piece, path) for piece in pieces]
     low, high = np.min([one[::2] for one in extents], axis=0), np.max([one[1::2] for one in extents], axis=0)
     if len(pieces) > 1 and image.get("WholeExtent"):
@@ -377,6 +121,22 @@ def source(path: Path, selection: Selection) -> Source:
     )  # fmt: skip
 
 
+def _parsed(path: Path) -> tuple[Element, int, bool]:
+    """The XML, where values behind it begin, 0 where there are none, and whether these are raw."""
+    with path.open("rb") as file:
+        head = file.read(MAX_HEADER)
+    cut = head.find(MARK)
+    if cut < 0:
+        if path.stat().st_size > MAX_HEADER:
+            raise RaymarchError(f"{path}: has over {MAX_HEADER:,} bytes of XML; save it with its data appended")
+        return parse_xml(head, path), 0, False
+    start = head.find(b"_", head.find(b">", cut))
+    if start < 0:
+        raise RaymarchError(f"{path}: has no appended data where it says so; {CURE}")
+    raw = b"raw" in head[cut:start]
+    return parse_xml(head[:cut] + b"</VTKFile>", path), start + 1, raw
+
+
 def _extent(piece: Element, path: Path) -> np.ndarray:
     """First and last index of a piece along x, y and z."""
     return np.array([int(x) for x in finites(piece.get("Extent", ""), 6, f"{path}: Extent")], object)
@@ -386,32 +146,6 @@ def _shape(low: np.ndarray, high: np.ndarray, cells: bool) -> tuple[int, int, in
     """Count of values between two indices."""
     x, y, z = (int(b) - int(a) + (0 if cells else 1) for a, b in zip(low, high, strict=True))
     return x, y, z
-
-
-def _values(layout: Layout, array: Element, shape: tuple[int, int, int], component: int, slices: Slices) -> np.ndarray:
-    """Values of one array at slices along x, y and z."""
-    path, dtype, length, start = layout.path, layout.dtype, layout.length, layout.start
-    width = int(finites(array.get("NumberOfComponents") or "1", 1, f"{path}: NumberOfComponents")[0])
-    stored = (width, *shape)
-    where: Index = (component, *slices)
-    if array.get("format") != "appended":
-        return inline_values(path, array, stored, dtype, length, layout.packing)[where]
-    at = int(finites(array.get("offset", ""), 1, f"{path}: offset")[0])
-    if at < 0:
-        raise RaymarchError(f"{path}: has an offset of {at}, want 0 or more; {CURE}")
-    if layout.raw and not layout.packing:
-        with path.open("rb") as file:
-            file.seek(start + at)
-            require_length(file.read(length.itemsize), math.prod(stored) * dtype.itemsize, length, path)
-        return read_raw(path, start + at + length.itemsize, stored, dtype, where)
-    data = blocks_of(path, start + at, layout.raw, layout.packing, stored, dtype, length)
-    return np.frombuffer(data, dtype).reshape(stored, order="F")[where]
-
-
-def _unit(array: Element) -> str:
-    """Unit of values, as VTK writes it where one is set."""
-    keys = array.findall("InformationKey")
-    return next(((key.text or "").strip() for key in keys if key.get("name") == UNITS), "")
 
 
 def _array(path: Path, piece: Element, selection: Selection) -> tuple[Element, bool, int, tuple[str, ...]]:
@@ -458,6 +192,12 @@ def _array(path: Path, piece: Element, selection: Selection) -> tuple[Element, b
     return array, cells, component, remarks + ghosts
 
 
+def _unit(array: Element) -> str:
+    """Unit of values, as VTK writes it where one is set."""
+    keys = array.findall("InformationKey")
+    return next(((key.text or "").strip() for key in keys if key.get("name") == UNITS), "")
+
+
 def _placed(image: Element, low: np.ndarray, cells: bool, path: Path) -> np.ndarray:
     """Affine by Origin, Spacing and Direction, at the first sample."""
     texts = {"Origin": "0 0 0", "Spacing": "1 1 1", "Direction": "1 0 0 0 1 0 0 0 1"}
@@ -468,6 +208,141 @@ def _placed(image: Element, low: np.ndarray, cells: bool, path: Path) -> np.ndar
     affine[:3, :3] = turn.reshape(3, 3) * spacing
     affine[:3, 3] = origin + affine[:3, :3] @ (np.asarray(low, float) + (0.5 if cells else 0.0))
     return affine
+
+
+def _values(layout: Layout, array: Element, shape: tuple[int, int, int], component: int, slices: Slices) -> np.ndarray:
+    """Values of one array at slices along x, y and z."""
+    path, dtype, length, start = layout.path, layout.dtype, layout.length, layout.start
+    width = int(finites(array.get("NumberOfComponents") or "1", 1, f"{path}: NumberOfComponents")[0])
+    stored = (width, *shape)
+    where: Index = (component, *slices)
+    if array.get("format") != "appended":
+        return inline_values(path, array, stored, dtype, length, layout.packing)[where]
+    at = int(finites(array.get("offset", ""), 1, f"{path}: offset")[0])
+    if at < 0:
+        raise RaymarchError(f"{path}: has an offset of {at}, want 0 or more; {CURE}")
+    if layout.raw and not layout.packing:
+        with path.open("rb") as file:
+            file.seek(start + at)
+            require_length(file.read(length.itemsize), math.prod(stored) * dtype.itemsize, length, path)
+        return read_raw(path, start + at + length.itemsize, stored, dtype, where)
+    data = blocks_of(path, start + at, layout.raw, layout.packing, stored, dtype, length)
+    return np.frombuffer(data, dtype).reshape(stored, order="F")[where]
+
+
+def inline_values(
+    path: Path, array: Element, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, packing: str
+) -> np.ndarray:
+    """Values (component, x, y, z) of a DataArray that has them as text or base64."""
+    text = "".join([array.text or "", *(child.tail or "" for child in array)])  # of which a unit may come before
+    if array.get("format", "ascii") == "ascii":
+        words = text.encode().split()  # a byte a letter
+        require_file_budget(len(words) * MAX_WORD, f"{path}: its {len(words):,} values as text")
+        return values_of_words(words, shape, dtype, path)
+    stream = io.BytesIO(text.strip().encode())
+    data = _unpacked_values(Base64Reader(stream, path), packing, shape, dtype, length, path, len(text))
+    return np.frombuffer(data, dtype).reshape(shape, order="F")
+
+
+def blocks_of(
+    path: Path, start: int, raw: bool, packing: str, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype
+) -> bytes | bytearray:
+    """Bytes of appended values that begin at `start`, raw or base64, packed or not.
+
+    `length` is the type of the numbers that say how long blocks are.
+    """
+    with path.open("rb") as file:
+        file.seek(start)
+        read: Read = file.read if raw else Base64Reader(file, path)
+        return _unpacked_values(read, packing, shape, dtype, length, path, path.stat().st_size - start)
+
+
+def _unpacked_values(
+    read: Read, packing: str, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, path: Path, there: int
+) -> bytes | bytearray:
+    """Bytes of values, as many as the shape says, of a stream of blocks."""
+    size, limit = math.prod(shape) * dtype.itemsize, MAX_RATIOS[packing] * there
+    if size > limit or min(shape) < 1:
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but holds {there:,}; {CURE}")
+    require_file_budget(size, f"{path}: its values, of all components,")
+    if not packing:
+        # In base64 the length and the values are one piece.
+        whole = _exactly(read, length.itemsize + size, path)
+        require_length(whole[: length.itemsize], size, length, path)
+        return whole[length.itemsize :]
+    count, block, last = np.frombuffer(_exactly(read, 3 * length.itemsize, path, ends=False), length).tolist()
+    full = count - 1 if last else count
+    if count > there or full * block + last != size:
+        raise RaymarchError(f"{path}: has {count} blocks of {block} bytes, want {size:,} in all; {CURE}")
+    sizes = np.frombuffer(_exactly(read, count * length.itemsize, path), length).tolist()
+    if sum(sizes) > there:
+        raise RaymarchError(f"{path}: declares {sum(sizes):,} packed bytes but holds {there:,}; {CURE}")
+    data, restart = bytearray(), getattr(read, "restart", lambda: None)
+    restart()
+    for i, one in enumerate(sizes):
+        given = _exactly(read, one, path, ends=False)
+        data += _block(given, last if last and i == count - 1 else block, packing, path)
+    return data
+
+
+def _block(given: bytes, size: int, packing: str, path: Path) -> bytes | bytearray:
+    """The bytes of one packed block, which are to be so many."""
+    if packing == "zlib":
+        return unpacked(io.BytesIO(given).read, size, packing, path)
+    try:
+        found = lzma.LZMADecompressor().decompress(given, size) if packing == "lzma" else _lz4(given, size)
+    except RaymarchError:  # of imagecodecs, which is not installed
+        raise
+    except (lzma.LZMAError, EOFError, ValueError, RuntimeError) as error:
+        raise RaymarchError(f"{path}: its packed values are damaged ({one_line(error)}); {CURE}") from error
+    if len(found) != size:
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(found):,}; {CURE}")
+    return found
+
+
+def _lz4(given: bytes, size: int) -> bytes:
+    """The bytes of a block of LZ4."""
+    with wanted("imagecodecs", "values packed by LZ4"):
+        import imagecodecs
+    return bytes(imagecodecs.lz4_decode(given, out=size))
+
+
+def require_length(told: bytes | bytearray, size: int, length: np.dtype, path: Path) -> None:
+    """Check of the length that a block of values opens with: RaymarchError where it is not theirs."""
+    found = int(np.frombuffer(told, length)[0]) if len(told) == length.itemsize else -1
+    if found != size % 2 ** (8 * length.itemsize):
+        raise RaymarchError(f"{path}: has a block of {found:,} bytes where its values take {size:,}; {CURE}")
+
+
+def _exactly(read: Read, size: int, path: Path, ends: bool = True) -> bytes:
+    data = read(size)
+    if len(data) < size:
+        raise RaymarchError(f"{path}: its values end {size - len(data):,} bytes too early; {CURE}")
+    if ends and hasattr(read, "restart"):
+        read.restart()
+    return data
+
+
+class Base64Reader:
+    """Read of bytes in base64, of which each piece (`restart`) is padded by itself."""
+
+    def __init__(self, stream: io.BufferedIOBase, path: Path):
+        self.stream, self.path, self.rest = stream, path, b""
+
+    def __call__(self, size: int) -> bytes:
+        """The next bytes."""
+        groups = -(-max(size - len(self.rest), 0) // 3)
+        text = self.stream.read(4 * groups)
+        try:
+            data = self.rest + base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise RaymarchError(f"{self.path}: its values are no base64 ({error}); {CURE}") from error
+        self.rest = data[size:]
+        return data[:size]
+
+    def restart(self) -> None:
+        """Begin another piece."""
+        self.rest = b""
 
 
 def write(volume: ScalarVolume, path: Path) -> None:
@@ -502,4 +377,4 @@ def write(volume: ScalarVolume, path: Path) -> None:
         file.write(b"\n  </AppendedData>\n</VTKFile>\n")
 
 
-VTI = scalar_format("VTI", (".vti",), detect_vti, source, write, loses=("length_unit", "world"))
+VTI = scalar_format("VTI", (".vti",), detect, source, write, loses=("length_unit", "world"))

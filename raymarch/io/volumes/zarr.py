@@ -24,381 +24,47 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.strict import MAX_JSON_BYTES, memory_budget, read_json, require_file_budget
+from raymarch.io.volumes.length_units import WORDS, in_one_unit, short_unit
 from raymarch.io.volumes.scalar_format import chosen, plain_values, require_upright, scalar_format, wanted
-from raymarch.io.volumes.source import (
-    CURE,
-    MOST_BEYOND,
-    STEP,
-    WORDS,
-    Slices,
-    Source,
-    in_one_unit,
-    pieces,
-    read_by,
-    short_unit,
-)
+from raymarch.io.volumes.source import CURE, Slices, Source, read_by
+from raymarch.io.volumes.stored_values import MAX_BEYOND, READ_BLOCK, pieces
 from raymarch.system.resources import workers
 from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
-
-# Packed chunk: how many bytes it unpacks to, found out before its codec does it, which has no limit.
-
-ZSTD, SKIPPED = 0xFD2FB528, 0x184D2A50  # what frames of Zstandard begin with, and those that it passes over
-BLOCK = 1 << 17  # bytes that a block of Zstandard unpacks to at most
-# zfpy and pcodec, of libraries that no extra brings, are not among these: what they unpack to is not known before.
-PACKINGS = ("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd")
-
-
-def unpacked_bytes(packing: str, how: Mapping[str, Any], data: bytes, most: int) -> int:
-    """Bytes that a chunk unpacks to by one of `PACKINGS`, which is configured as `how` says; if those are over `most`,
-    some number over it. Memory is not taken.
-
-    Raises RaymarchError for a damaged chunk.
-
-    Example:
-        >>> unpacked_bytes("bz2", {}, bz2.compress(bytes(1000)), 1000)
-        1000
-    """
-    try:
-        if packing == "blosc":  # whose header says it, and is held to; a chunk that is cut is unpacked to anything
-            size, _, packed = struct.unpack_from("<3I", data, 4)
-            if packed > len(data):
-                raise ValueError(f"has {len(data):,} of {packed:,} bytes")
-            return size
-        if packing == "lz4":
-            return struct.unpack_from("<I", data)[0]
-        total = 0
-        for size in _zstd(data) if packing == "zstd" else _streamed(packing, how, data):
-            total += size
-            if total > most:
-                break
-        return total
-    except Exception as error:  # unpackers raise anything from zlib.error to EOFError
-        raise RaymarchError(f"a packed chunk is damaged ({one_line(error)}); {CURE}") from error
-
-
-def _streamed(packing: str, how: Mapping[str, Any], data: bytes) -> Iterator[int]:
-    """Bytes of one piece after the other, by the functions that the codecs of numcodecs use."""
-    source: Any = BytesIO(data)
-    if packing == "zlib":
-        yield from map(len, pieces(source.read, packing))
-        return
-    if packing == "lzma":
-        import lzma  # which some builds of Python lack
-
-        source = lzma.LZMAFile(source, format=how.get("format", lzma.FORMAT_XZ), filters=how.get("filters"))  # noqa: SIM115
-    else:
-        source = gzip.GzipFile(fileobj=source) if packing == "gzip" else bz2.BZ2File(source)
-    while piece := source.read(STEP):
-        yield len(piece)
-
-
-def _zstd(data: bytes) -> Iterator[int]:
-    """Bytes of frames as their headers say; where one does not, those that its blocks have at most (RFC 8878)."""
-    at = 0
-    while at + 8 <= len(data):
-        magic, length = struct.unpack_from("<II", data, at)
-        if magic & ~0xF == SKIPPED:
-            at += 8 + length
-            continue
-        if magic != ZSTD:
-            return  # which the codec refuses
-        said = data[at + 4]
-        alone, width = said >> 5 & 1, (said >> 5 & 1, 2, 4, 8)[said >> 6]
-        at += 6 - alone + (0, 1, 2, 4)[said & 3]
-        if width:
-            yield int.from_bytes(data[at : at + width], "little") + 256 * (width == 2)
-        at, last = at + width, False
-        while not last and at + 3 <= len(data):
-            block = int.from_bytes(data[at : at + 3], "little")
-            last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
-            at += 3 + (1 if kind == 1 else size)
-            if not width:
-                yield size if kind < 2 else BLOCK
-        at += 4 * (said >> 2 & 1)
-
-
-# Chunks of a Zarr as they are stored: what they may hold by the metadata, and a store that holds them to it.
-
-TEXTS = (".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json")
-SHARDS, CHECKSUM = "sharding_indexed", "crc32c"
-WIDEST = 8  # bytes of a number as filters may have it
-ENTRY = 16  # bytes of the index of a shard for each of its chunks
-BY_ZARR = "rm.ScalarVolume(zarr.open_array(..)[...].T, affine) takes what zarr itself reads"
-NOWHERE = 2**64 - 1  # place of a chunk that a shard lacks
-Codec = tuple[str, Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Chunks:
-    """Chunks of one level.
-
-    Attributes:
-        most: bytes that one unpacks to at most, whatever filters make of its numbers.
-        stored: bytes that a file may have.
-        packing: codec that packs each, None if they are not packed; `tail` bytes of a checksum are behind it.
-        inside: how many are in a file, which is a shard if that is not 1; `index` is that of their places, of so many
-            bytes at its end and of this type.
-    """
-
-    most: int
-    stored: int
-    packing: Codec | None
-    tail: int
-    inside: int = 1
-    index: tuple[int, str] | None = None
-
-    def require_stored(self, file: Path) -> None:
-        """RaymarchError for a file of more bytes than these chunks have, before it is read."""
-        if file.is_file() and (size := file.stat().st_size) > self.stored:
-            raise RaymarchError(f"{file}: has {size:,} bytes, want at most {self.stored:,} by its metadata; {CURE}")
-
-    def require(self, found: Any, file: Path, byte_range: Any) -> None:
-        """RaymarchError where a chunk, or one of a shard that is read whole, unpacks to more than it may.
-
-        Args:
-            found: what zarr read, None where nothing is there.
-            file: it was read from.
-            byte_range: that was asked for, None for the whole file; one from the end on is a shard's index.
-        """
-        if self.packing is None or found is None or getattr(byte_range, "suffix", None) is not None:
-            return
-        data = found.to_bytes()
-        for chunk in [data] if byte_range is not None or self.index is None else self._parts(data):
-            if unpacked_bytes(*self.packing, chunk[: len(chunk) - self.tail], self.most) > self.most:
-                raise RaymarchError(
-                    f"{file}: a chunk unpacks to over {self.most:,} bytes, more than its metadata declare; {CURE}"
-                )
-
-    def _parts(self, data: bytes) -> Iterator[bytes]:
-        """Chunks of a shard."""
-        assert self.index is not None
-        size, kind = self.index
-        if len(data) >= size:  # else the index is refused
-            for begin, length in np.frombuffer(data, kind, 2 * self.inside, len(data) - size).reshape(-1, 2).tolist():
-                if begin != NOWHERE:
-                    yield data[begin : begin + length]
-
-
-def codec_of(told: Any) -> Codec:
-    """Name and configuration of a codec by the metadata of either version.
-
-    Before 3.1 zarr leaves codecs of version 2 as objects of numcodecs in what it calls a dictionary.
-    """
-    if not isinstance(told, Mapping):
-        told = told.get_config() if hasattr(told, "get_config") else {"name": str(told)}
-    name = str(told.get("id", told.get("name", ""))).removeprefix("numcodecs.")
-    return name, told.get("configuration") or told
-
-
-def chunks_of(array: Any, what: str) -> Chunks:
-    """Chunks of a level by its metadata, held against the budget of one file; RaymarchError opens with `what`.
-
-    Refused is too what cannot be measured: chunks packed twice, shards that are packed, have shards, or their index at
-    the beginning.
-    """
-    told, itemsize = array.metadata.to_dict(), np.dtype(array.dtype).itemsize
-    compressor = told.get("compressor")
-    codecs = [codec_of(one) for key in ("codecs", "filters") for one in told.get(key) or ()]
-    codecs += [codec_of(compressor)] if compressor else []
-    whole = math.prod(getattr(array, "shards", None) or array.chunks)
-    inside, index = 1, None
-    if any(name == SHARDS for name, _ in codecs):
-        inside = whole // math.prod(array.chunks)
-        codecs, index = _in_shards(codecs, inside, what)
-    require_file_budget(max(whole * itemsize, inside * ENTRY * (index is not None)), f"{what} chunks, or shards, that")
-    packings = [place for place, (name, _) in enumerate(codecs) if name in PACKINGS]
-    around = codecs[packings[0] + 1 :] if packings else []
-    if any(name != CHECKSUM for name, _ in around):
-        raise RaymarchError(f"{what} the codec {around[-1][0]} around {codecs[packings[0]][0]}, want one; {BY_ZARR}")
-    numbers = max(itemsize, WIDEST)
-    return Chunks(
-        math.prod(array.chunks) * numbers + MOST_BEYOND,
-        whole * numbers + inside * (ENTRY + 4) + MOST_BEYOND,
-        codecs[packings[0]] if packings else None,
-        4 * len(around),
-        inside,
-        index,
-    )
-
-
-def _in_shards(codecs: Sequence[Codec], inside: int, what: str) -> tuple[list[Codec], tuple[int, str]]:
-    """Codecs of the chunks in shards, and size and type of the index of their places."""
-    name, how = codecs[-1]
-    inner = [codec_of(one) for one in how.get("codecs") or ()]
-    of_index = [codec_of(one) for one in how.get("index_codecs") or ()]
-    if name != SHARDS or any(each == SHARDS for each, _ in inner):
-        raise RaymarchError(f"{what} shards that are packed or in shards, want those of chunks alone; {BY_ZARR}")
-    names = [each for each, _ in of_index]
-    if names not in (["bytes"], ["bytes", CHECKSUM]) or how.get("index_location", "end") != "end":
-        raise RaymarchError(
-            f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {BY_ZARR}"
-        )
-    order = ">" if of_index[0][1].get("endian") == "big" else "<"
-    return inner, (inside * ENTRY + 4 * (len(names) - 1), f"{order}u8")
-
-
-def measured_store(folder: Path, levels: Mapping[str, Chunks]) -> Any:
-    """Store of a folder whose chunks are measured before zarr gets them, by the `levels` that are known by then."""
-    import zarr.storage
-
-    class Measured(zarr.storage.WrapperStore):
-        """Store that knows how much memory what it hands out will take: zarr and numcodecs have no limit.
-
-        Each way in which some version of zarr reads is its own: WrapperStore leaves them to the store within. No ranges
-        are merged, for what is read at once is measured as one chunk.
-        """
-
-        async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
-            chunks = _chunks_in(folder / key, key, levels)
-            found = await super().get(key, prototype, byte_range)
-            if chunks is not None:
-                await asyncio.to_thread(chunks.require, found, folder / key, byte_range)  # so that no other waits
-            return found
-
-        async def get_ranges(
-            self, key: str, byte_ranges: Iterable[Any], *, prototype: Any, **_: Any
-        ) -> AsyncIterator[list[tuple[int, Any]]]:
-            yield list(enumerate(await asyncio.gather(*(self.get(key, prototype, each) for each in byte_ranges))))
-
-        async def get_partial_values(self, prototype: Any, key_ranges: Any) -> list[Any]:
-            return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
-
-        async def _get_many(self, requests: Iterable[tuple[str, Any, Any]]) -> AsyncGenerator[tuple[str, Any], None]:
-            for key, prototype, byte_range in requests:
-                yield key, await self.get(key, prototype, byte_range)
-
-        def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
-            chunks = _chunks_in(folder / key, key, levels)
-            found = self._store.get_sync(key, prototype=prototype, byte_range=byte_range)
-            if chunks is not None:
-                chunks.require(found, folder / key, byte_range)
-            return found
-
-        def get_ranges_sync(
-            self, key: str, byte_ranges: Iterable[Any], *, prototype: Any, **_: Any
-        ) -> list[tuple[int, Any]]:
-            several = (self.get_sync(key, prototype=prototype, byte_range=each) for each in byte_ranges)
-            return list(enumerate(several))
-
-    return Measured(zarr.storage.LocalStore(folder, read_only=True))
-
-
-def _chunks_in(file: Path, key: str, levels: Mapping[str, Chunks]) -> Chunks | None:
-    """Chunks that a file has, None for a text; RaymarchError for one of more bytes than either has."""
-    if key.rpartition("/")[2] in TEXTS:
-        if file.is_file() and file.stat().st_size > MAX_JSON_BYTES:
-            raise RaymarchError(f"{file}: has over {MAX_JSON_BYTES:,} bytes, want metadata; {CURE}")
-        return None
-    chunks = next((one for path, one in levels.items() if key.startswith(f"{path}/")), None)
-    if chunks is None:
-        raise RaymarchError(f"{file}: is of no level; {CURE}")
-    chunks.require_stored(file)
-    return chunks
-
-
-# Levels of an image pyramid: means over cubes of eight samples.
-
-
-def halved(values: np.ndarray) -> np.ndarray:
-    """Array of half as many samples an axis, means of eight; an odd last one is left out, whole numbers are rounded.
-
-    Example:
-        >>> halved(np.arange(8).reshape(2, 2, 2)).tolist()
-        [[[4]]]
-    """
-    even = values[tuple(slice(n // 2 * 2) for n in values.shape)]
-    x, y, z = (n // 2 for n in even.shape)
-    mean = even.reshape(x, 2, y, 2, z, 2).mean((1, 3, 5), dtype=np.float64)
-    if values.dtype.kind not in "iu":
-        return mean.astype(values.dtype)
-    ends = np.iinfo(values.dtype)
-    whole, top = np.rint(mean), float(ends.max)
-    with np.errstate(invalid="ignore"):  # the largest of 64 bits is no double: those that round to it are put back
-        return np.where(whole >= top, ends.max, whole.astype(values.dtype)).astype(values.dtype)
-
 
 log = logging.getLogger("raymarch")
 NAMES = (".zattrs", "zarr.json")
 NODES = (".zgroup", ".zarray", *NAMES)  # one of which any folder of Zarr has
 CHUNK = 64  # samples a side
-SMALLEST = 64  # samples of the longest side of the last level
+MAX_LAST_SIDE = 64  # samples of the longest side of the last level
 NUMBERS_TO_NUMBERS = """adler32 astype bitround blosc bytes bz2 cast_value crc32 crc32c delta fixedscaleoffset
     fletcher32 gzip jenkins_lookup3 lz4 lzma packbits pcodec quantize scale_offset sharding_indexed shuffle transpose
     zfpy zlib zstd"""
 CODECS = frozenset(NUMBERS_TO_NUMBERS.split())  # others, such as pickle, may run what a file says
-MOST_IMAGES = 64  # that are looked for
+MAX_IMAGES = 64  # that are looked for
 PATH = "0"  # in which bioformats2raw puts its first image
 USUAL = "tczyx"  # axes of versions 0.1 and 0.2, which name none
 TAKEN = ("scale", "translation", "identity")  # transformations that are read
+BY_ZARR = "rm.ScalarVolume(zarr.open_array(..)[...].T, affine) takes what zarr itself reads"
 
+# Chunks as they are stored.
+TEXTS = (".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json")
+SHARDS, CHECKSUM = "sharding_indexed", "crc32c"
+WIDEST = 8  # bytes of a number as filters may have it
+ENTRY = 16  # bytes of the index of a shard for each of its chunks
+NOWHERE = 2**64 - 1  # place of a chunk that a shard lacks
 
-def _attributes(folder: Path) -> dict[str, Any]:
-    """Attributes of a group of either version."""
-    for name in NAMES:
-        file = folder / name
-        if file.is_file() and not file.is_symlink():
-            found = read_json(file)
-            found = found.get("attributes", {}) if name == "zarr.json" and isinstance(found, dict) else found
-            if isinstance(found, dict):
-                ome = found.get("ome", found)
-                return ome if isinstance(ome, dict) else {}
-    return {}
-
-
-def _image(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """Group with an image, and its description; that of bioformats2raw is one level below."""
-    for one in (folder, folder / PATH):
-        several = _attributes(one).get("multiscales") if one.is_dir() else None
-        if isinstance(several, list) and several and isinstance(several[0], dict):
-            return one, several[0]
-    return None
+# Packed chunks, whose size is found out before their codec unpacks them, which has no limit.
+ZSTD, SKIPPED = 0xFD2FB528, 0x184D2A50  # what frames of Zstandard begin with, and those that it passes over
+ZSTD_BLOCK = 1 << 17  # bytes that a block of Zstandard unpacks to at most
+# zfpy and pcodec, of libraries that no extra brings, are not among these: what they unpack to is not known before.
+PACKINGS = ("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd")
+Codec = tuple[str, Mapping[str, Any]]
 
 
 def detect(path: Path) -> bool:
     """Whether a folder is a group or an array of Zarr."""
     return path.is_dir() and any((path / name).is_file() for name in NODES)
-
-
-def _is_array(folder: Path) -> bool:
-    """Whether a folder is an array of Zarr by itself, as dask and zarr.save write them."""
-    if (folder / ".zarray").is_file():
-        return True
-    text = folder / "zarr.json"
-    found = read_json(text) if text.is_file() and not text.is_symlink() else {}
-    return isinstance(found, dict) and found.get("node_type") == "array"
-
-
-def _no_image(path: Path) -> str:
-    """What a Zarr without an image is, and what to name in its place."""
-    told = _attributes(path)
-    plate, well = told.get("plate"), told.get("well")
-    if isinstance(plate, dict) and isinstance(plate.get("wells"), list):
-        wells = [str(one.get("path", "")) for one in plate["wells"] if isinstance(one, dict)]
-        fields = _fields(path / wells[0]) if wells else []
-        rest = f", one of {len(wells)} wells" if len(wells) > 1 else ""
-        field = path / (wells[0] if wells else "A/1") / (fields or ["0"])[0]
-        return f"is a plate of wells; name a field of it, {field}{rest}"
-    if isinstance(well, dict):
-        fields = _fields(path)
-        return f"is a well of {len(fields)} fields; name one, {path / (fields or ['0'])[0]}"
-    below = (one for _, one in zip(range(MOST_IMAGES), sorted(path.iterdir()), strict=False) if one.is_dir())
-    inside = [one.name for one in below if _is_array(one) or _image(one) is not None]
-    if inside:
-        return f"is a Zarr group without multiscales, with {named(inside, 4)} in it; name one, {path / inside[0]}"
-    return (
-        "has no multiscales in its attributes, want an OME-Zarr image or an array of Zarr; name the folder of one, with"
-        " .zattrs, .zarray or zarr.json in it"
-    )
-
-
-def _fields(well: Path) -> list[str]:
-    """Paths of a well's fields of view, those that are there first."""
-    told = _attributes(well).get("well")
-    images = told.get("images") if isinstance(told, dict) else None
-    names = [str(one.get("path", "")) for one in images or () if isinstance(one, dict)]
-    there = [one.name for one in sorted(well.iterdir()) if one.is_dir()] if well.is_dir() else []
-    return [name for name in names if name in there] or there or names
 
 
 def source(path: Path, selection: Selection) -> Source:
@@ -461,6 +127,81 @@ def source(path: Path, selection: Selection) -> Source:
     )  # fmt: skip
 
 
+def _image(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Group with an image, and its description; that of bioformats2raw is one level below."""
+    for one in (folder, folder / PATH):
+        several = _attributes(one).get("multiscales") if one.is_dir() else None
+        if isinstance(several, list) and several and isinstance(several[0], dict):
+            return one, several[0]
+    return None
+
+
+def _is_array(folder: Path) -> bool:
+    """Whether a folder is an array of Zarr by itself, as dask and zarr.save write them."""
+    if (folder / ".zarray").is_file():
+        return True
+    text = folder / "zarr.json"
+    found = read_json(text) if text.is_file() and not text.is_symlink() else {}
+    return isinstance(found, dict) and found.get("node_type") == "array"
+
+
+def _attributes(folder: Path) -> dict[str, Any]:
+    """Attributes of a group of either version."""
+    for name in NAMES:
+        file = folder / name
+        if file.is_file() and not file.is_symlink():
+            found = read_json(file)
+            found = found.get("attributes", {}) if name == "zarr.json" and isinstance(found, dict) else found
+            if isinstance(found, dict):
+                ome = found.get("ome", found)
+                return ome if isinstance(ome, dict) else {}
+    return {}
+
+
+def _no_image(path: Path) -> str:
+    """What a Zarr without an image is, and what to name in its place."""
+    told = _attributes(path)
+    plate, well = told.get("plate"), told.get("well")
+    if isinstance(plate, dict) and isinstance(plate.get("wells"), list):
+        wells = [str(one.get("path", "")) for one in plate["wells"] if isinstance(one, dict)]
+        fields = _fields(path / wells[0]) if wells else []
+        rest = f", one of {len(wells)} wells" if len(wells) > 1 else ""
+        field = path / (wells[0] if wells else "A/1") / (fields or ["0"])[0]
+        return f"is a plate of wells; name a field of it, {field}{rest}"
+    if isinstance(well, dict):
+        fields = _fields(path)
+        return f"is a well of {len(fields)} fields; name one, {path / (fields or ['0'])[0]}"
+    below = (one for _, one in zip(range(MAX_IMAGES), sorted(path.iterdir()), strict=False) if one.is_dir())
+    inside = [one.name for one in below if _is_array(one) or _image(one) is not None]
+    if inside:
+        return f"is a Zarr group without multiscales, with {named(inside, 4)} in it; name one, {path / inside[0]}"
+    return (
+        "has no multiscales in its attributes, want an OME-Zarr image or an array of Zarr; name the folder of one, with"
+        " .zattrs, .zarray or zarr.json in it"
+    )
+
+
+def _fields(well: Path) -> list[str]:
+    """Paths of a well's fields of view, those that are there first."""
+    told = _attributes(well).get("well")
+    images = told.get("images") if isinstance(told, dict) else None
+    names = [str(one.get("path", "")) for one in images or () if isinstance(one, dict)]
+    there = [one.name for one in sorted(well.iterdir()) if one.is_dir()] if well.is_dir() else []
+    return [name for name in names if name in there] or there or names
+
+
+def _others(path: Path, folder: Path, plain: bool) -> tuple[str, ...]:
+    """Remark on images beside the one that is taken."""
+    if plain:
+        return ()
+    beside = [path / str(k) for k in range(1, MAX_IMAGES)] if folder != path else []
+    there = [one.name for one in beside if one.is_dir() and _image(one) is not None]
+    if there:
+        return (f"has images {named([PATH, *there], 4)}; {PATH} is taken, others are {path.name}/{there[0]} and on",)
+    count = len(_attributes(folder)["multiscales"])
+    return (f"has {count} images in one group; the first is taken",) if count > 1 else ()
+
+
 def _names_a_path(level: Any) -> bool:
     return isinstance(level, dict) and isinstance(level.get("path"), str)
 
@@ -511,33 +252,12 @@ def _axes(path: Path, image: dict[str, Any], array: Any, plain: bool) -> tuple[l
     return names, remarks
 
 
-def _others(path: Path, folder: Path, plain: bool) -> tuple[str, ...]:
-    """Remark on images beside the one that is taken."""
-    if plain:
-        return ()
-    beside = [path / str(k) for k in range(1, MOST_IMAGES)] if folder != path else []
-    there = [one.name for one in beside if one.is_dir() and _image(one) is not None]
-    if there:
-        return (f"has images {named([PATH, *there], 4)}; {PATH} is taken, others are {path.name}/{there[0]} and on",)
-    count = len(_attributes(folder)["multiscales"])
-    return (f"has {count} images in one group; the first is taken",) if count > 1 else ()
-
-
 def _units(told: Any, axes: Sequence[str]) -> list[str]:
     """Units of x, y and z, as the file's axes say them."""
     found = {}
     for axis, one in zip(axes, told or (), strict=False):
         found[axis] = str(one.get("unit") or "") if isinstance(one, dict) else ""
     return [found.get(axis, "") for axis in "xyz"]
-
-
-def _codecs(told: Any) -> Iterator[str]:
-    """Names of the codecs of an array by its metadata, those within shards too."""
-    for one in told if isinstance(told, (list, tuple)) else [told] if told else []:
-        name, inner = codec_of(one)
-        yield name
-        yield from _codecs(inner.get("codecs"))
-        yield from _codecs(inner.get("index_codecs"))
 
 
 def _level(path: Path, array: Any, name: str, count: int) -> Any:
@@ -555,6 +275,15 @@ def _level(path: Path, array: Any, name: str, count: int) -> Any:
             f"{path}: level {name} holds {dtype} {array.shape}, want numbers along {count} axes; {cure}"
         )
     return array
+
+
+def _codecs(told: Any) -> Iterator[str]:
+    """Names of the codecs of an array by its metadata, those within shards too."""
+    for one in told if isinstance(told, (list, tuple)) else [told] if told else []:
+        name, inner = codec_of(one)
+        yield name
+        yield from _codecs(inner.get("codecs"))
+        yield from _codecs(inner.get("index_codecs"))
 
 
 def _choose(path: Path, arrays: Sequence[Any], axes: list[str], selection: Selection) -> tuple[int, tuple[str, ...]]:
@@ -613,6 +342,243 @@ def _place(
     return scale, shift, tuple(remarks)
 
 
+def codec_of(told: Any) -> Codec:
+    """Name and configuration of a codec by the metadata of either version.
+
+    Before 3.1 zarr leaves codecs of version 2 as objects of numcodecs in what it calls a dictionary.
+    """
+    if not isinstance(told, Mapping):
+        told = told.get_config() if hasattr(told, "get_config") else {"name": str(told)}
+    name = str(told.get("id", told.get("name", ""))).removeprefix("numcodecs.")
+    return name, told.get("configuration") or told
+
+
+def chunks_of(array: Any, what: str) -> Chunks:
+    """Chunks of a level by its metadata, held against the budget of one file; RaymarchError opens with `what`.
+
+    Refused is too what cannot be measured: chunks packed twice, shards that are packed, have shards, or their index at
+    the beginning.
+    """
+    told, itemsize = array.metadata.to_dict(), np.dtype(array.dtype).itemsize
+    compressor = told.get("compressor")
+    codecs = [codec_of(one) for key in ("codecs", "filters") for one in told.get(key) or ()]
+    codecs += [codec_of(compressor)] if compressor else []
+    whole = math.prod(getattr(array, "shards", None) or array.chunks)
+    inside, index = 1, None
+    if any(name == SHARDS for name, _ in codecs):
+        inside = whole // math.prod(array.chunks)
+        codecs, index = _in_shards(codecs, inside, what)
+    require_file_budget(max(whole * itemsize, inside * ENTRY * (index is not None)), f"{what} chunks, or shards, that")
+    packings = [place for place, (name, _) in enumerate(codecs) if name in PACKINGS]
+    around = codecs[packings[0] + 1 :] if packings else []
+    if any(name != CHECKSUM for name, _ in around):
+        raise RaymarchError(f"{what} the codec {around[-1][0]} around {codecs[packings[0]][0]}, want one; {BY_ZARR}")
+    numbers = max(itemsize, WIDEST)
+    return Chunks(
+        math.prod(array.chunks) * numbers + MAX_BEYOND,
+        whole * numbers + inside * (ENTRY + 4) + MAX_BEYOND,
+        codecs[packings[0]] if packings else None,
+        4 * len(around),
+        inside,
+        index,
+    )
+
+
+def _in_shards(codecs: Sequence[Codec], inside: int, what: str) -> tuple[list[Codec], tuple[int, str]]:
+    """Codecs of the chunks in shards, and size and type of the index of their places."""
+    name, how = codecs[-1]
+    inner = [codec_of(one) for one in how.get("codecs") or ()]
+    of_index = [codec_of(one) for one in how.get("index_codecs") or ()]
+    if name != SHARDS or any(each == SHARDS for each, _ in inner):
+        raise RaymarchError(f"{what} shards that are packed or in shards, want those of chunks alone; {BY_ZARR}")
+    names = [each for each, _ in of_index]
+    if names not in (["bytes"], ["bytes", CHECKSUM]) or how.get("index_location", "end") != "end":
+        raise RaymarchError(
+            f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {BY_ZARR}"
+        )
+    order = ">" if of_index[0][1].get("endian") == "big" else "<"
+    return inner, (inside * ENTRY + 4 * (len(names) - 1), f"{order}u8")
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Chunks of one level.
+
+    Attributes:
+        most: bytes that one unpacks to at most, whatever filters make of its numbers.
+        stored: bytes that a file may have.
+        packing: codec that packs each, None if they are not packed; `tail` bytes of a checksum are behind it.
+        inside: how many are in a file, which is a shard if that is not 1; `index` is that of their places, of so many
+            bytes at its end and of this type.
+    """
+
+    most: int
+    stored: int
+    packing: Codec | None
+    tail: int
+    inside: int = 1
+    index: tuple[int, str] | None = None
+
+    def require_stored(self, file: Path) -> None:
+        """RaymarchError for a file of more bytes than these chunks have, before it is read."""
+        if file.is_file() and (size := file.stat().st_size) > self.stored:
+            raise RaymarchError(f"{file}: has {size:,} bytes, want at most {self.stored:,} by its metadata; {CURE}")
+
+    def require(self, found: Any, file: Path, byte_range: Any) -> None:
+        """RaymarchError where a chunk, or one of a shard that is read whole, unpacks to more than it may.
+
+        Args:
+            found: what zarr read, None where nothing is there.
+            file: it was read from.
+            byte_range: that was asked for, None for the whole file; one from the end on is a shard's index.
+        """
+        if self.packing is None or found is None or getattr(byte_range, "suffix", None) is not None:
+            return
+        data = found.to_bytes()
+        for chunk in [data] if byte_range is not None or self.index is None else self._parts(data):
+            if unpacked_bytes(*self.packing, chunk[: len(chunk) - self.tail], self.most) > self.most:
+                raise RaymarchError(
+                    f"{file}: a chunk unpacks to over {self.most:,} bytes, more than its metadata declare; {CURE}"
+                )
+
+    def _parts(self, data: bytes) -> Iterator[bytes]:
+        """Chunks of a shard."""
+        assert self.index is not None
+        size, kind = self.index
+        if len(data) >= size:  # else the index is refused
+            for begin, length in np.frombuffer(data, kind, 2 * self.inside, len(data) - size).reshape(-1, 2).tolist():
+                if begin != NOWHERE:
+                    yield data[begin : begin + length]
+
+
+def measured_store(folder: Path, levels: Mapping[str, Chunks]) -> Any:
+    """Store of a folder whose chunks are measured before zarr gets them, by the `levels` that are known by then."""
+    import zarr.storage
+
+    class Measured(zarr.storage.WrapperStore):
+        """Store that knows how much memory what it hands out will take: zarr and numcodecs have no limit.
+
+        Each way in which some version of zarr reads is its own: WrapperStore leaves them to the store within. No ranges
+        are merged, for what is read at once is measured as one chunk.
+        """
+
+        async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
+            chunks = _chunks_in(folder / key, key, levels)
+            found = await super().get(key, prototype, byte_range)
+            if chunks is not None:
+                await asyncio.to_thread(chunks.require, found, folder / key, byte_range)  # so that no other waits
+            return found
+
+        async def get_ranges(
+            self, key: str, byte_ranges: Iterable[Any], *, prototype: Any, **_: Any
+        ) -> AsyncIterator[list[tuple[int, Any]]]:
+            yield list(enumerate(await asyncio.gather(*(self.get(key, prototype, each) for each in byte_ranges))))
+
+        async def get_partial_values(self, prototype: Any, key_ranges: Any) -> list[Any]:
+            return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
+
+        async def _get_many(self, requests: Iterable[tuple[str, Any, Any]]) -> AsyncGenerator[tuple[str, Any], None]:
+            for key, prototype, byte_range in requests:
+                yield key, await self.get(key, prototype, byte_range)
+
+        def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
+            chunks = _chunks_in(folder / key, key, levels)
+            found = self._store.get_sync(key, prototype=prototype, byte_range=byte_range)
+            if chunks is not None:
+                chunks.require(found, folder / key, byte_range)
+            return found
+
+        def get_ranges_sync(
+            self, key: str, byte_ranges: Iterable[Any], *, prototype: Any, **_: Any
+        ) -> list[tuple[int, Any]]:
+            several = (self.get_sync(key, prototype=prototype, byte_range=each) for each in byte_ranges)
+            return list(enumerate(several))
+
+    return Measured(zarr.storage.LocalStore(folder, read_only=True))
+
+
+def _chunks_in(file: Path, key: str, levels: Mapping[str, Chunks]) -> Chunks | None:
+    """Chunks that a file has, None for a text; RaymarchError for one of more bytes than either has."""
+    if key.rpartition("/")[2] in TEXTS:
+        if file.is_file() and file.stat().st_size > MAX_JSON_BYTES:
+            raise RaymarchError(f"{file}: has over {MAX_JSON_BYTES:,} bytes, want metadata; {CURE}")
+        return None
+    chunks = next((one for path, one in levels.items() if key.startswith(f"{path}/")), None)
+    if chunks is None:
+        raise RaymarchError(f"{file}: is of no level; {CURE}")
+    chunks.require_stored(file)
+    return chunks
+
+
+def unpacked_bytes(packing: str, how: Mapping[str, Any], data: bytes, most: int) -> int:
+    """Bytes that a chunk unpacks to by one of `PACKINGS`, which is configured as `how` says; if those are over `most`,
+    some number over it. Memory is not taken.
+
+    Raises RaymarchError for a damaged chunk.
+
+    Example:
+        >>> unpacked_bytes("bz2", {}, bz2.compress(bytes(1000)), 1000)
+        1000
+    """
+    try:
+        if packing == "blosc":  # whose header says it, and is held to; a chunk that is cut is unpacked to anything
+            size, _, packed = struct.unpack_from("<3I", data, 4)
+            if packed > len(data):
+                raise ValueError(f"has {len(data):,} of {packed:,} bytes")
+            return size
+        if packing == "lz4":
+            return struct.unpack_from("<I", data)[0]
+        total = 0
+        for size in _zstd(data) if packing == "zstd" else _streamed(packing, how, data):
+            total += size
+            if total > most:
+                break
+        return total
+    except Exception as error:  # unpackers raise anything from zlib.error to EOFError
+        raise RaymarchError(f"a packed chunk is damaged ({one_line(error)}); {CURE}") from error
+
+
+def _streamed(packing: str, how: Mapping[str, Any], data: bytes) -> Iterator[int]:
+    """Bytes of one piece after the other, by the functions that the codecs of numcodecs use."""
+    source: Any = BytesIO(data)
+    if packing == "zlib":
+        yield from map(len, pieces(source.read, packing))
+        return
+    if packing == "lzma":
+        import lzma  # which some builds of Python lack
+
+        source = lzma.LZMAFile(source, format=how.get("format", lzma.FORMAT_XZ), filters=how.get("filters"))  # noqa: SIM115
+    else:
+        source = gzip.GzipFile(fileobj=source) if packing == "gzip" else bz2.BZ2File(source)
+    while piece := source.read(READ_BLOCK):
+        yield len(piece)
+
+
+def _zstd(data: bytes) -> Iterator[int]:
+    """Bytes of frames as their headers say; where one does not, those that its blocks have at most (RFC 8878)."""
+    at = 0
+    while at + 8 <= len(data):
+        magic, length = struct.unpack_from("<II", data, at)
+        if magic & ~0xF == SKIPPED:
+            at += 8 + length
+            continue
+        if magic != ZSTD:
+            return  # which the codec refuses
+        said = data[at + 4]
+        alone, width = said >> 5 & 1, (said >> 5 & 1, 2, 4, 8)[said >> 6]
+        at += 6 - alone + (0, 1, 2, 4)[said & 3]
+        if width:
+            yield int.from_bytes(data[at : at + width], "little") + 256 * (width == 2)
+        at, last = at + width, False
+        while not last and at + 3 <= len(data):
+            block = int.from_bytes(data[at : at + 3], "little")
+            last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
+            at += 3 + (1 if kind == 1 else size)
+            if not width:
+                yield size if kind < 2 else ZSTD_BLOCK
+        at += 4 * (said >> 2 & 1)
+
+
 def write(volume: ScalarVolume, path: Path) -> None:
     """OME-Zarr 0.4 of a scalar volume that is upright in the world, with a pyramid of means of eight."""
     with wanted("zarr", "OME-Zarr"):
@@ -639,7 +605,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
         shift = volume.origin[::-1] + volume.spacing[::-1] * (factor - 1) / 2
         placed = [{"type": "scale", "scale": scale.tolist()}, {"type": "translation", "translation": shift.tolist()}]
         levels.append({"path": name, "coordinateTransformations": placed})
-        if max(values.shape) <= SMALLEST or min(values.shape) < 4:
+        if max(values.shape) <= MAX_LAST_SIDE or min(values.shape) < 4:
             break
         values, factor = halved(values), 2 * factor
     axes = [{"name": axis, "type": "space", **({"unit": unit} if unit else {})} for axis in "zyx"]
@@ -667,6 +633,24 @@ def _fill(array: Any, values: np.ndarray) -> None:
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def halved(values: np.ndarray) -> np.ndarray:
+    """Array of half as many samples an axis, means of eight; an odd last one is left out, whole numbers are rounded.
+
+    Example:
+        >>> halved(np.arange(8).reshape(2, 2, 2)).tolist()
+        [[[4]]]
+    """
+    even = values[tuple(slice(n // 2 * 2) for n in values.shape)]
+    x, y, z = (n // 2 for n in even.shape)
+    mean = even.reshape(x, 2, y, 2, z, 2).mean((1, 3, 5), dtype=np.float64)
+    if values.dtype.kind not in "iu":
+        return mean.astype(values.dtype)
+    ends = np.iinfo(values.dtype)
+    whole, top = np.rint(mean), float(ends.max)
+    with np.errstate(invalid="ignore"):  # the largest of 64 bits is no double: those that round to it are put back
+        return np.where(whole >= top, ends.max, whole.astype(values.dtype)).astype(values.dtype)
 
 
 OME_ZARR = scalar_format("OME-Zarr", (".ome.zarr", ".zarr"), detect, source, write, folder=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import taichi as ti
 
 from raymarch.kernels.field.activation import ColourFunctions, DensityFunctions
-from raymarch.kernels.integrator.mode import AnyMode
+from raymarch.kernels.integrator.mode import Mode
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Variant:
 
     density: DensityFunctions
     colour: ColourFunctions
-    mode: AnyMode
+    mode: Mode
     jittered: bool = False
     near_scaled: bool = False
     clipped: bool = False
@@ -27,7 +27,7 @@ class Variant:
 
 
 class MarchCall(NamedTuple):
-    """The last arguments of every march kernel: `march(grid.fields, rays.fields, *call)`; `march_depth` takes four.
+    """The last arguments of every march kernel: `march(grid.fields, rays.fields, *call)`; those of depth take four.
 
     Attributes:
         variant: what the kernel is compiled for.

@@ -1,4 +1,4 @@
-"""Ray marching: compositing along rays; its adjoint is `march_adjoint`, its tangent `march_tangent`.
+"""Ray marching: compositing along rays; its adjoint is `march_adjoint`, its tangent one of the `loops`.
 
 Letters: sigma extinction [1/world unit], tau = sigma width the optical depth of a step, T transmittance, weight what a
 sample adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature:

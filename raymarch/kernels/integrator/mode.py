@@ -1,18 +1,17 @@
-"""Compositing mode: what one sample adds to a ray's image and leaves of the light behind it, as a record.
+"""Mode: what a ray makes of its samples, as a record: a rule for one sample after the other, or an integrand.
 
-Each mode is a file beside this one and a line in `modes`; a record of one's own goes to `rm.March(mode=...)`.
+Each mode is a file in `kernels/modes` and a line in its list; a record of one's own goes to `rm.March(mode=...)`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
 
 import taichi as ti
 
 from raymarch.errors import RaymarchError
+from raymarch.kernels.integrator.integrand import Integrand
 from raymarch.kernels.numeric import exp
 
-AnyMode: TypeAlias = "Mode | RayMode"
 MOST = 1e6  # of T, which depths under 0 would make infinite
 FUNCTIONS = ("composite", "tangent", "adjoint", "step_transmittance")
 
@@ -31,7 +30,8 @@ def sloping(T):
 
 @dataclass(frozen=True)
 class Mode:
-    """Compositing mode: a rule, its tangent and its adjoint, `@ti.func`s of the numbers of one sample.
+    """Mode: a compositing rule, its tangent and its adjoint, `@ti.func`s of the numbers of one sample; and what is not
+    as of all that composite along steps: the samples' traversal, and integrands of its image, distance and normal.
 
     T is the transmittance before the sample, 1 at the ray's start; tau its optical depth. The image is
     `sum weight colour + T background` with the T behind the last sample.
@@ -50,6 +50,20 @@ class Mode:
             the radiance still to come is read off the image; of 0, T has no slope from `MOST` on. None for any other
             rule: the adjoint looks ahead for it.
         classifies: whether optical depth and colour of a sample are those that a transfer function has for its value.
+        saturates: whether T after, where it has no slope by T before, has none by tau either.
+        image, distance, normal: integrands of the image, of depth and of normals, where they are not those of all modes
+            that composite.
+        traverse: the samples' traversal, by steps if not given.
+        search: kernel (grid, rays, variant, count, dt) that goes before each pass and leaves in the rays what it found.
+        level_ends: whether the traversal has ends that move with the volume, where its raw density meets a level.
+        plain: mode whose depth, and normals if it has none of its own, this one takes.
+        has_normals: whether there is a surface to speak of.
+        step: whether the image depends on the length of a step.
+        shaded: whether normals are seen, so that the image depends on how a box is turned and stretched.
+        boxes, ndc: whether it goes through nested boxes, and normalised device coordinates.
+        parameters: groups of numbers of its own that it reads at run time, such as "iso".
+        no_gradient: why it has no gradient, and what to do instead; empty where it has.
+        no_image: the same of the image.
 
     Raises RaymarchError for a part that is missing or of another kind; before the first march of a mode of one's own,
     for derivatives that are not those of its rule.
@@ -70,6 +84,22 @@ class Mode:
     ends: bool = True
     power: int | None = None
     classifies: bool = False
+    saturates: bool = False
+    image: Integrand | None = None
+    distance: Integrand | None = None
+    normal: Integrand | None = None
+    traverse: Callable | None = None
+    search: Callable | None = None
+    level_ends: bool = False
+    plain: "Mode | None" = None
+    has_normals: bool = True
+    step: bool = True
+    shaded: bool = False
+    boxes: bool = True
+    ndc: bool = True
+    parameters: tuple[str, ...] = ()
+    no_gradient: str = ""
+    no_image: str = ""
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:
@@ -97,44 +127,6 @@ class Mode:
     def looks_behind(self) -> bool:
         """Whether it does so behind a sample that a change of T does not come through, before that one's gradient."""
         return self.looks_ahead and not self.saturates
-
-    saturates: ClassVar[bool] = False  # whether T after, where it has no slope by T before, has none by tau either
-    step = boxes = ndc = True  # as `RayMode` says of itself: every rule of samples has them
-    shaded = False
-    parameters: ClassVar[tuple[str, ...]] = ()
-
-
-@dataclass(frozen=True)
-class RayMode:
-    """Mode of a whole ray: passes of its own, where no rule for one sample after the other gives the image.
-
-    Attributes:
-        name: for messages and reports.
-        passes: `kernels.march.passes.Passes`, its kernels.
-        colour: whether the volume's colours are seen.
-        background: whether what is left of T multiplies the background.
-        ends: whether cells so thin that nobody sees them may be skipped.
-        step: whether the image depends on the length of a step.
-        shaded: whether normals are seen, so that the image depends on how a box is turned and stretched.
-        boxes, ndc: whether it goes through nested boxes, and normalised device coordinates.
-        parameters: groups of numbers of its own that it reads at run time, such as "iso".
-        classifies: as of `Mode`.
-        no_gradient: why it has no gradient, and what to do instead; empty where it has.
-    """
-
-    name: str
-    passes: object
-    colour: bool = False
-    background: bool = False
-    ends: bool = False
-    step: bool = True
-    looks_ahead: bool = False
-    shaded: bool = False
-    boxes: bool = True
-    ndc: bool = True
-    parameters: tuple[str, ...] = ()
-    classifies: bool = False
-    no_gradient: str = ""
 
 
 # Compositing of a ray's samples as the variant's mode has it: what marches ask of a `Mode`.

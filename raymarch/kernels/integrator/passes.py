@@ -1,23 +1,26 @@
-"""Passes of a mode: the kernels that march its rays, their adjoints and tangents, and depth.
+"""Passes of a mode: the kernels that march its rays, their adjoints and tangents, of image, depth and normals.
 
-Modes that composite sample by sample share one set; a mode of the whole ray (an extremum, a surface) brings its own.
-All take the arguments of a `MarchCall` last, in its order, whether they need them or not.
+All are the loops of `loops` over the mode's integrands, but for the march and its adjoint by the volume of modes that
+composite along steps, which have kernels of their own: those of a fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
+import taichi as ti
+
 from raymarch.errors import RaymarchError
-from raymarch.kernels.integrator.depth import depth_adjoint, depth_tangent, march_depth, march_normals
-from raymarch.kernels.integrator.depth_geometry import depth_geometry_adjoint, depth_geometry_tangent
-from raymarch.kernels.integrator.geometry import geometry_adjoint, geometry_tangent
+from raymarch.kernels.integrator.colour import IMAGE
+from raymarch.kernels.integrator.distance import DISTANCE
+from raymarch.kernels.integrator.integrand import Integrand
+from raymarch.kernels.integrator.loops import by_steps, integrate, integrate_pull, integrate_push
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
-from raymarch.kernels.integrator.march_tangent import march_tangent
-from raymarch.kernels.integrator.mode import AnyMode, RayMode
+from raymarch.kernels.integrator.mode import Mode
+from raymarch.kernels.integrator.normal import NORMAL
+from raymarch.kernels.integrator.scene import PULL, PUSH, Scene
 
 
 @dataclass(frozen=True)
@@ -29,17 +32,19 @@ class DepthPasses:
         tangent: (grid, dots, rays, dot_depth, *call[:4]): dot_depth (ray, column) of columns of moved samples.
         geometry_adjoint: (grid, rays, moved, *call[:4]): gradients of origin, direction and dt by ray.
         geometry_tangent: (grid, rays, moved, dot_depth, *call[:4]): dot_depth of columns of moved rays.
+        both_adjoints: (grid, rays, moved, *call[:4]): both adjoints in one pass.
     """
 
     adjoint: Callable
     tangent: Callable
     geometry_adjoint: Callable
     geometry_tangent: Callable
+    both_adjoints: Callable
 
 
 @dataclass(frozen=True)
 class Passes:
-    """Passes of a mode: kernels over a grid and a buffer of rays.
+    """Passes of a mode over a grid and a buffer of rays; `call` is a `MarchCall`.
 
     Attributes:
         march: (grid, rays, *call): image (ray, 4), colour with background and transmittance.
@@ -47,10 +52,11 @@ class Passes:
         tangent: (grid, dots, rays, dot_image, *call): dot_image (ray, column) of columns of moved samples.
         geometry_adjoint: (grid, rays, moved, *call): gradients of origin, direction, view direction and dt by ray.
         geometry_tangent: (grid, rays, moved, *call): dot_image of columns of moved rays.
+        both_adjoints: (grid, rays, moved, *call): both adjoints, in one pass where the mode has no march of its own.
         depth: (grid, rays, *call[:4]): distance of what a ray meets, infinite for nothing.
         normals: (grid, rays, *call[:4]): its unit normal in the world, facing the eye, in `rays.sum_even`; 0 for none.
             None where a mode has no surface to speak of.
-        depth_gradients: those of `depth`; None where it has none.
+        depth_gradients: those of `depth`; None where the mode has none.
     """
 
     march: Callable
@@ -58,55 +64,86 @@ class Passes:
     tangent: Callable
     geometry_adjoint: Callable
     geometry_tangent: Callable
+    both_adjoints: Callable
     depth: Callable
     normals: Callable | None = None
     depth_gradients: DepthPasses | None = None
 
 
-DEPTH = DepthPasses(depth_adjoint, depth_tangent, depth_geometry_adjoint, depth_geometry_tangent)
-COMPOSITING = Passes(
-    march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, march_normals, DEPTH
-)
+class Pass:
+    """Launches of the loops over one integrand of a mode, the mode's search before each."""
+
+    def __init__(self, mode: Mode, integrand: Integrand, of_depth: bool):
+        self.mode, self.integrand, self.of_depth = mode, integrand, of_depth
+
+    def value(self, grid: Any, rays: Any, *call: Any) -> None:
+        self._go(integrate, grid, rays, call)
+
+    def adjoint(self, grid: Any, rays: Any, *call: Any) -> None:
+        self._go(integrate_pull, grid, rays, call, task=PULL, by_volume=True)
+
+    def geometry_adjoint(self, grid: Any, rays: Any, moved: Any, *call: Any) -> None:
+        self._go(integrate_pull, grid, rays, call, task=PULL, moved=moved)
+
+    def both_adjoints(self, grid: Any, rays: Any, moved: Any, *call: Any) -> None:
+        self._go(integrate_pull, grid, rays, call, task=PULL, moved=moved, by_volume=True)
+
+    def tangent(self, grid: Any, dots: Any, rays: Any, out: Any, *call: Any) -> None:
+        self._go(integrate_push, grid, rays, call, task=PUSH, dots=dots, out=out)
+
+    def geometry_tangent(self, grid: Any, rays: Any, moved: Any, *call: Any) -> None:
+        out, call = (call[0], call[1:]) if self.of_depth else (moved.dot_image, call)
+        self._go(integrate_push, grid, rays, call, task=PUSH, moved=moved, out=out)
+
+    def _go(self, kernel: Callable, grid: Any, rays: Any, call: tuple[Any, ...], **how: Any) -> None:
+        variant, count, dt, *cuts = call
+        variant = replace(variant, mode=self.mode)
+        if self.mode.search is not None:
+            self.mode.search(grid, rays, variant, count, dt)
+        if self.of_depth:
+            cuts = [cuts[0], 0.0, ti.Vector([0.0, 0.0, 0.0])]
+        scene = Scene(grid, rays, variant, self.integrand, traverse=self.mode.traverse or by_steps, **how)
+        kernel(scene, count, dt, *cuts)
 
 
-def after(search: Callable, passes: Passes) -> Passes:
-    """Passes each of which goes after a search along the rays: search(grid, rays, variant, count, dt)."""
+def refusing(why: str) -> Callable:
+    """What stands for a pass that a mode has not: RaymarchError that says why, and what to do."""
 
-    def searched(kernel: Callable, rays: int, variant: int) -> Callable:
-        def search_and(*arguments: Any) -> None:
-            search(arguments[0], arguments[rays], *arguments[variant : variant + 3])
-            kernel(*arguments)
+    def refuse(*_: Any) -> None:
+        raise RaymarchError(why)
 
-        return search_and
-
-    slopes = passes.depth_gradients
-    return Passes(
-        searched(passes.march, 1, 2),
-        searched(passes.adjoint, 1, 2),
-        searched(passes.tangent, 2, 4),
-        searched(passes.geometry_adjoint, 1, 3),
-        searched(passes.geometry_tangent, 1, 3),
-        searched(passes.depth, 1, 2),
-        passes.normals and searched(passes.normals, 1, 2),
-        slopes
-        and DepthPasses(
-            searched(slopes.adjoint, 1, 2),
-            searched(slopes.tangent, 2, 4),
-            searched(slopes.geometry_adjoint, 1, 3),
-            searched(slopes.geometry_tangent, 1, 4),
-        ),
-    )
+    return refuse
 
 
-def passes_of(mode: AnyMode) -> Passes:
-    """Passes of a mode: its own, or those of all that composite sample by sample.
+@cache
+def passes_of(mode: Mode) -> Passes:
+    """Passes of a mode.
 
     Example:
         >>> from raymarch.kernels.modes.registry import MODES
-        >>> passes_of(MODES["x-ray"]) is COMPOSITING
+        >>> passes_of(MODES["x-ray"]).march is march
         True
     """
-    passes = mode.passes if isinstance(mode, RayMode) else COMPOSITING
-    if not isinstance(passes, Passes):
-        raise RaymarchError(f"mode {mode.name!r}: passes are {passes!r}, want Passes of six kernels")
-    return passes
+    if mode.no_image:
+        none = refusing(mode.no_image)
+        return Passes(none, none, none, none, none, none, none)
+    seen, plain = Pass(mode, mode.image or IMAGE, of_depth=False), mode.plain or mode
+    depth = Pass(plain, plain.distance or DISTANCE, of_depth=True)
+    by_normal = Pass(mode, mode.normal, of_depth=True) if mode.normal else Pass(plain, NORMAL, of_depth=True)
+    of_fits = mode.image is None and mode.traverse is None
+
+    def one_after_the_other(grid: Any, rays: Any, moved: Any, *call: Any) -> None:
+        march_adjoint(grid, rays, *call)
+        seen.geometry_adjoint(grid, rays, moved, *call)
+
+    return Passes(
+        march if of_fits else seen.value,
+        march_adjoint if of_fits else seen.adjoint,
+        seen.tangent,
+        seen.geometry_adjoint,
+        seen.geometry_tangent,
+        one_after_the_other if of_fits else seen.both_adjoints,
+        depth.value,
+        by_normal.value if mode.has_normals else None,
+        DepthPasses(depth.adjoint, depth.tangent, depth.geometry_adjoint, depth.geometry_tangent, depth.both_adjoints),
+    )

@@ -97,3 +97,21 @@ def normal_of(gradient, e):
 def along_sphere(n, scale, dot_gradient):
     """Tangent of `normal_of`, its own transpose: what of a change of the gradient turns the normal."""
     return scale * (dot_gradient - n * n.dot(dot_gradient))
+
+
+@ti.func
+def world_slope(grid: ti.template(), slope):
+    """Slope (3,) in the world of one in index space: the transpose of the frame times it."""
+    m, total = grid.index_from_world[None], ti.Vector.zero(float, 3)
+    for i, j in ti.static(ti.ndrange(3, 3)):
+        total[j] += m[i, j] * slope[i]
+    return total
+
+
+@ti.func
+def index_slope(grid: ti.template(), d_slope):
+    """Transpose of `world_slope`."""
+    m, total = grid.index_from_world[None], ti.Vector.zero(float, 3)
+    for i, j in ti.static(ti.ndrange(3, 3)):
+        total[i] += m[i, j] * d_slope[j]
+    return total

@@ -3,19 +3,9 @@
 At the clamp, tau = T, derivatives are those of the side below.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import taichi as ti
 
 from raymarch.kernels.integrator.mode import Mode
-
-
-@dataclass(frozen=True)
-class Saturating(Mode):
-    """Mode whose T after a sample goes with T before it until nothing is left, which has no slope by anything."""
-
-    saturates: ClassVar[bool] = True
 
 
 @ti.func
@@ -40,4 +30,4 @@ def adjoint(T, tau, T_after, d_weight, remaining):
     return ti.select(tau <= T, d_weight - remaining, 0.0)
 
 
-ADDITIVE = Saturating("additive", composite, tangent, adjoint, step_transmittance=nothing)
+ADDITIVE = Mode("additive", composite, tangent, adjoint, step_transmittance=nothing, saturates=True)

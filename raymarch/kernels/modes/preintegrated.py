@@ -3,10 +3,12 @@
 No step: a ray is cut at the faces of cells and where its value meets a knot of the table, so that no knot is missed,
 however thin; what is between two cuts is smooth, and Gauss-Legendre points are the samples that are composited. Engel
 et al. 2001, "High-quality pre-integrated volume rendering using hardware-accelerated pixel shading", has the value
-linear along each step instead. Letters as in `knots` and `march`; h the ray's length in a cell.
+linear along each step instead. Letters as in `march`; h the ray's length in a cell.
 
 What is differentiated is the rule itself: its points move with the knots, which move by the implicit function theorem.
 """
+
+from dataclasses import replace
 
 import taichi as ti
 
@@ -15,32 +17,15 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear_slope, weights
 from raymarch.kernels.field.gather import gather
-from raymarch.kernels.field.tables import FARTHEST, add_to_knots, extinction, knot_below, shade_of
+from raymarch.kernels.field.tables import knot_below
 from raymarch.kernels.field.touched import mark
-from raymarch.kernels.integrator.mode import RayMode, background_of, composite, contributes, is_alive
-from raymarch.kernels.integrator.passes import Passes
-from raymarch.kernels.integrator.remaining import optical_depth_gradient, pass_sample, remaining_at_first
-from raymarch.kernels.modes.plain_transfer import (
-    as_plain,
-    depth_gradients_of_samples,
-    depth_of_samples,
-    normals_of_samples,
-)
-from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE, at_least, at_most
-from raymarch.kernels.rays.cells import (
-    beyond_empty,
-    cell_at,
-    ends_of,
-    exit_of,
-    first_sample,
-    is_empty,
-    is_inside,
-    next_cell,
-    segment_of,
-)
-from raymarch.kernels.rays.meeting import meet_adjoint, meet_tangent
-from raymarch.kernels.rays.rays import box_of, scale_of
-from raymarch.kernels.rays.root import NEWTON, at, cubic_of, extrema_of
+from raymarch.kernels.integrator.colour import IMAGE
+from raymarch.kernels.integrator.loops import end_adjoint, end_tangent, leave_segment, visit
+from raymarch.kernels.integrator.scene import LEVEL, PULL, PUSH, VALUE, segment_of
+from raymarch.kernels.modes.transfer import TRANSFER
+from raymarch.kernels.rays.cells import beyond_empty, cell_at, exit_of, is_empty, is_inside, next_cell
+from raymarch.kernels.rays.root import NEWTON, cubic_of, extrema_of
+from raymarch.kernels.rays.root import at as cubic
 
 # Knots that a ray meets in a cell: where the value along it goes from one interval of a transfer function to the next.
 #
@@ -92,13 +77,6 @@ def is_clear(table: ti.template(), i):
 
 
 @ti.func
-def beyond_knot(table: ti.template(), i, above):
-    """Knot that shades of an interval are counted from, and how far a value is above it."""
-    knot = ti.max(i, 0)
-    return knot, at_most(at_least(above - table.above[knot], 0.0), FARTHEST)
-
-
-@ti.func
 def slope_at(c, u):
     """Slope of a cubic."""
     return c[1] + u * (2.0 * c[2] + u * 3.0 * c[3])
@@ -110,7 +88,7 @@ def met_between(grid: ti.template(), table: ti.template(), variant: ti.template(
     level, u = table.above[knot], 0.5 * (low + high)
     scale = grid.inverse_scale[None]
     for _ in range(NEWTON):
-        x = at(c, u)
+        x = cubic(c, u)
         value = above_first(grid, table, variant, x) - level
         if (value < 0) == rises:
             low = u
@@ -139,7 +117,10 @@ def next_knot(
     while piece < PIECES and then == i:
         end = ti.select(piece == 0, first, ti.select(piece == 1, second, 1.0))
         if end > u:
-            value, value2 = above_first(grid, table, variant, at(c, u)), above_first(grid, table, variant, at(c, end))
+            value, value2 = (
+                above_first(grid, table, variant, cubic(c, u)),
+                above_first(grid, table, variant, cubic(c, end)),
+            )
             rises = value2 > value
             if rises and table.above[i + 1] < value2:
                 then = i + 1
@@ -179,447 +160,129 @@ def begin_cell(grid: ti.template(), rays: ti.template(), variant: ti.template(),
     return first, second, i, piece
 
 
-@ti.func
-def composite_cell(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), v, f, d, h, min_transmittance, min_weight,
-    T: ti.template(), total: ti.template(),
-):  # fmt: skip
-    """Composite what a ray has in a cell, whose corners are v, from f on by the way d, of length h."""
-    i, j = intervals_of(grid, rays, variant, v)
-    if i != j or not is_clear(rays.table, i):
-        c = cubic_of(v, f, d)
-        first, second, i, piece = begin_cell(grid, rays, variant, c, i, j)
-        u = ti.cast(0.0, float)
-        while u < 1.0 and is_alive(variant, T, min_transmittance):
-            u2, then = next_knot(grid, rays.table, variant, c, first, second, u, i, piece)
-            if not is_clear(rays.table, i):
-                for q in range(POINTS):
-                    share, part = point_of(q)
-                    above = above_first(grid, rays.table, variant, at(c, u + share * (u2 - u)))
-                    knot, beyond = beyond_knot(rays.table, i, above)
-                    shade = shade_of(rays.table, knot, beyond)
-                    sigma, _by_opacity = extinction(rays.table, shade[3])
-                    weight, T_after = composite(variant, T, sigma * part * (u2 - u) * h)
-                    if contributes(variant, weight, min_weight):
-                        total += weight * shade
-                    T = T_after
-            u, i = u2, then
-
-
-@ti.kernel
-def march_preintegrated(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
-    count: int,  # rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used, 0..1, 0..1, (3,)
-):  # fmt: skip
-    """image = the integral of T sigma colour, + T background."""
-    ti.loop_config(block_dim=64)
-    for r in range(count):
-        T, total, top = ti.cast(1.0, float), ti.Vector.zero(float, 4), grid.max_index[None]
-        for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, variant, r, s)
-            first = first_sample(grid, s)
-            cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
-            while on and is_alive(variant, T, min_transmittance):
-                if is_empty(grid, cell + first):
-                    cell, t, _axis, on = beyond_empty(grid, first, entry, way, length, cell, t)
-                else:
-                    out, axis = exit_of(entry, way, cell, length)
-                    out = ti.max(out, t)
-                    v = corners_of_cell(grid.density, where(grid, cell + first))
-                    composite_cell(
-                        grid, rays, variant, v, entry + t * way - cell, (out - t) * way, out - t, min_transmittance,
-                        min_weight, T, total,
-                    )  # fmt: skip
-                    t, cell = out, next_cell(cell, way, axis)
-                    on = axis >= 0 and t < length and is_inside(cell, top)
-        seen = background_of(variant, background)
-        rays.image[r] = ti.Vector([total[0] + T * seen[0], total[1] + T * seen[1], total[2] + T * seen[2], T])
+# Traversal by knots: between faces of cells and knots, a few points each.
 
 
 @ti.func
-def adjoint_of_point(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), i, x, width,
-    T, remaining, carry, d_colour, min_weight,
-):  # fmt: skip
-    """Adjoint of one point of raw density x in interval i: T, `remaining` and `carry` behind it; d_x and d_width; the
-    knot its shade is counted from, how far it is above that, and d_shade."""
-    knot, beyond = beyond_knot(rays.table, i, above_first(grid, rays.table, variant, x))
-    shade = shade_of(rays.table, knot, beyond)
-    sigma, by_opacity = extinction(rays.table, shade[3])
-    tau = sigma * width
-    weight, T_after = composite(variant, T, tau)
-    shown, d_weight = ti.cast(0.0, float), ti.cast(0.0, float)
-    if contributes(variant, weight, min_weight):
-        shown, d_weight = weight, d_colour.dot(shade)
-    remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
-    d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
-    d_shade = shown * d_colour
-    d_shade[3] = d_tau * width * by_opacity
-    by_x = activation.density_slope(variant, x + grid.shift[None]) * grid.inverse_scale[None]
-    d_x = ti.select(i >= 0, d_shade.dot(rays.table.rise[knot]) * by_x, 0.0)
-    return T_after, remaining, carry, d_x, d_tau * sigma, knot, beyond, d_shade
-
-
-@ti.func
-def adjoint_of_cell(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), slot, v, f, d, h,
-    min_transmittance, min_weight, d_colour, T: ti.template(), remaining: ti.template(), carry: ti.template(),
-):  # fmt: skip
-    """Gradient (8,) of a cell's corners, `composite_cell`'s loop again; that of knots goes to the slot."""
-    d_v, u = ti.Vector.zero(float, 8), ti.cast(0.0, float)
-    i, j = intervals_of(grid, rays, variant, v)
-    c = cubic_of(v, f, d)
-    first, second, i, piece = begin_cell(grid, rays, variant, c, i, j)
-    at_knot = 0
-    while u < 1.0 and is_alive(variant, T, min_transmittance):
-        u2, then = next_knot(grid, rays.table, variant, c, first, second, u, i, piece)
-        d_u, d_u2 = ti.cast(0.0, float), ti.cast(0.0, float)
-        for q in range(POINTS):
-            share, part = point_of(q)
-            place = u + share * (u2 - u)
-            T, remaining, carry, d_x, d_width, knot, beyond, d_shade = adjoint_of_point(
-                grid, rays, variant, i, at(c, place), part * (u2 - u) * h, T, remaining, carry, d_colour, min_weight
-            )
-            add_to_knots(rays, slot, knot, beyond, d_shade)
-            d_v += d_x * weights(f + place * d)
-            d_place = d_x * slope_at(c, place)
-            d_u += (1.0 - share) * d_place - part * h * d_width
-            d_u2 += share * d_place + part * h * d_width
-        if at_knot:
-            d_v -= d_u * move_by_value(v, c, u) * weights(f + u * d)
-        at_knot = ti.cast(then != i, ti.i32)
-        if at_knot:
-            d_v -= d_u2 * move_by_value(v, c, u2) * weights(f + u2 * d)
-        u, i = u2, then
-    return d_v
-
-
-@ti.func
-def adjoint_of_ray(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
-    min_transmittance, min_weight, background,
-):  # fmt: skip
-    """What one ray gives the gradients of density and table."""
-    T, top, d_image = ti.cast(1.0, float), grid.max_index[None], rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
-    remaining, carry = remaining_at_first(rays, variant, r, background)
-    for s in range(ti.static(grid.segments)):
-        entry, way, length = segment_of(grid, rays, variant, r, s)
-        first = first_sample(grid, s)
-        cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
-        while on and is_alive(variant, T, min_transmittance):
-            if is_empty(grid, cell + first):
-                cell, t, _axis, on = beyond_empty(grid, first, entry, way, length, cell, t)
+def along_knots(
+    scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()
+):
+    """All cells of a ray that are not marked as empty, cut at the knots."""
+    for s in range(ti.static(scene.grid.segments)):
+        seg = segment_of(scene, ray, s)
+        cell, t, on, face = cell_at(seg.entry, ray.top), ti.cast(0.0, float), seg.length > 0, seg.enters
+        while on and scene.integrand.goes_on(scene, ray, state):
+            if is_empty(scene.grid, cell + seg.first):
+                cell, t, face, on = beyond_empty(scene.grid, seg.first, seg.entry, seg.way, seg.length, cell, t)
             else:
-                out, axis = exit_of(entry, way, cell, length)
+                out, axis = exit_of(seg.entry, seg.way, cell, seg.length)
                 out = ti.max(out, t)
-                place = where(grid, cell + first)
-                v = corners_of_cell(grid.density, place)
-                d_v = adjoint_of_cell(
-                    grid, rays, variant, slot, v, entry + t * way - cell, (out - t) * way, out - t, min_transmittance,
-                    min_weight, d_colour, T, remaining, carry,
+                v = corners_of_cell(scene.grid.density, where(scene.grid, cell + seg.first))
+                i, j = intervals_of(scene.grid, scene.rays, scene.variant, v)
+                shown = i != j or not is_clear(scene.rays.table, i)
+                if ti.static(scene.task != VALUE):
+                    shown = True  # a table under which it is seen is next to this one
+                if shown:
+                    leaves = ti.select(axis < 0, seg.leaves, axis)
+                    cut_cell(scene, ray, seg, cell, v, i, j, t, out, face, leaves, state, back, total)
+                t, cell, face = out, next_cell(cell, seg.way, axis), axis
+                on = axis >= 0 and t < seg.length and is_inside(cell, ray.top)
+        leave_segment(scene, seg, total)
+
+
+@ti.func
+def cut_cell(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), own, v, i, j, t, out, enters, leaves,
+    state: ti.template(), back: ti.template(), total: ti.template(),
+):  # fmt: skip
+    """What a ray has of a cell from t to `out`, whose values are in the table's intervals i to j."""
+    f, h, d_v = seg.entry + t * seg.way - own, out - t, ti.Vector.zero(float, 8)
+    c = cubic_of(v, f, h * seg.way)
+    e1, e2, now, piece = begin_cell(scene.grid, scene.rays, scene.variant, c, i, j)
+    u, face = ti.cast(0.0, float), enters
+    while u < 1.0 and scene.integrand.goes_on(scene, ray, state):
+        u2, then = next_knot(scene.grid, scene.rays.table, scene.variant, c, e1, e2, u, now, piece)
+        face2 = ti.select(then != now, LEVEL, leaves)
+        first = ti.Struct(t=seg.near + t + u * h, face=face, f=f + u * h * seg.way, by=move_by_value(v, c, u) * h)
+        last = ti.Struct(t=seg.near + t + u2 * h, face=face2, f=f + u2 * h * seg.way, by=move_by_value(v, c, u2) * h)
+        open_interval(scene, ray, seg, own + seg.first, v, first, last, total)
+        shown = not is_clear(scene.rays.table, now)
+        if ti.static(scene.task != VALUE):
+            shown = True
+        if shown:
+            for q in range(POINTS):
+                share, part = point_of(q)
+                place = u + share * (u2 - u)
+                within = f + place * h * seg.way
+                at = ti.Struct(
+                    s=seg.s, k=now, box=seg.box, scale=seg.scale, cell=own + seg.first, f=within,
+                    t=seg.near + t + place * h, width=part * (u2 - u) * h, x=cubic(c, place) + ray.shift,
+                    slope=trilinear_slope(v, within),
                 )  # fmt: skip
-                scatter_corners(grid.d_density, slot, place, d_v)
-                mark(grid, place, place)
-                t, cell = out, next_cell(cell, way, axis)
-                on = axis >= 0 and t < length and is_inside(cell, top)
-
-
-@ti.kernel
-def preintegrated_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
-    count: int,  # rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used, 0..1, 0..1, (3,)
-):  # fmt: skip
-    """d_density, table.d_rgba += (d image / d them)' d_image, by slots as `march_adjoint`."""
-    if ti.static(runtime.on_cpu()):
-        for i in range(TASK_STRIDE * grid.slots):
-            if i % TASK_STRIDE == 0:
-                slot = i // TASK_STRIDE
-                for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
-                    first = (run * grid.slots + slot) * RAYS_PER_CHUNK
-                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
-                        adjoint_of_ray(grid, rays, variant, r, slot, min_transmittance, min_weight, background)
-    else:
-        ti.loop_config(block_dim=64)
-        for r in range(count):
-            adjoint_of_ray(grid, rays, variant, r, r % grid.slots, min_transmittance, min_weight, background)
-
-
-# Tangent of a pre-integrated picture by density and table: `preintegrated`'s loop, each line differentiated.
-#
-# A knot is met sooner or later as the density there changes: dot_u = -dot_x / (slope of x by u). Letters are the same.
+                by = ti.Struct(
+                    first=1.0 - share, last=share, step=ti.cast(0.0, float),
+                    first_width=-part, last_width=part, step_width=ti.cast(0.0, float),
+                )  # fmt: skip
+                visit(scene, ray, seg, at, by, state, back, total)
+                if ti.static(scene.by_volume):
+                    d_v += at.x * weights(within)
+        if ti.static(scene.task == PULL):
+            interval_end_adjoint(scene, ray, seg, v, first, total.first, total, d_v)
+            interval_end_adjoint(scene, ray, seg, v, last, total.last, total, d_v)
+        u, now, face = u2, then, face2
+    if ti.static(scene.by_volume):
+        place = where(scene.grid, own + seg.first)
+        scatter_corners(scene.grid.d_density, total.slot, place, d_v)
+        mark(scene.grid, place, place)
 
 
 @ti.func
-def dot_density(dot_grid: ti.template(), sample, f):
-    """Columns of the raw density's tangent in a cell, whose first sample it is; 0 where none moves."""
-    dot = ti.Vector.zero(float, dot_grid.columns)
-    if ti.static(not dot_grid.still):
-        dot = gather(dot_grid.density, sample, f)
-    return dot
+def open_interval(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), cell, v, first: ti.template(), last: ti.template(),
+    total: ti.template(),
+):  # fmt: skip
+    """Tangents of the ends of an interval, or their gradients at nothing yet."""
+    if ti.static(scene.task == PULL):
+        total.first, total.last = ti.cast(0.0, float), ti.cast(0.0, float)
+    if ti.static(scene.task == PUSH):
+        interval_end_tangent(scene, ray, seg, cell, v, first, total.first)
+        interval_end_tangent(scene, ray, seg, cell, v, last, total.last)
 
 
 @ti.func
-def tangent_of_cell(
-    grid: ti.template(), dot_grid: ti.template(), rays: ti.template(), variant: ti.template(), v, sample, f, d, h,
-    min_transmittance, min_weight, T: ti.template(), dot_T: ti.template(), dot_colour: ti.template(),
-):  # fmt: skip
-    """Tangent of `composite_cell`, whose first sample is given."""
-    i, j = intervals_of(grid, rays, variant, v)
-    c = cubic_of(v, f, d)
-    first, second, i, piece = begin_cell(grid, rays, variant, c, i, j)
-    u, dot_u = ti.cast(0.0, float), ti.Vector.zero(float, dot_grid.columns)
-    while u < 1.0 and is_alive(variant, T, min_transmittance):
-        u2, then = next_knot(grid, rays.table, variant, c, first, second, u, i, piece)
-        dot_u2 = ti.Vector.zero(float, dot_grid.columns)
-        if then != i:
-            dot_u2 = -move_by_value(v, c, u2) * dot_density(dot_grid, sample, f + u2 * d)
-        for q in range(POINTS):
-            share, part = point_of(q)
-            place = u + share * (u2 - u)
-            x, width = at(c, place), part * (u2 - u) * h
-            knot, beyond = beyond_knot(rays.table, i, above_first(grid, rays.table, variant, x))
-            shade = shade_of(rays.table, knot, beyond)
-            sigma, by_opacity = extinction(rays.table, shade[3])
-            weight, T_after = composite(variant, T, sigma * width)
-            on = contributes(variant, weight, min_weight)
-            by_x = activation.density_slope(variant, x + grid.shift[None]) * grid.inverse_scale[None]
-            shade_by_x = rays.table.rise[knot] * ti.select(i >= 0, by_x, 0.0)
-            along, above = slope_at(c, place), beyond * rays.table.per_value[knot]
-            dot_x = dot_density(dot_grid, sample, f + place * d)
-            for e in range(dot_grid.columns):
-                moved = dot_x[e] + along * ((1.0 - share) * dot_u[e] + share * dot_u2[e])
-                dot_shade = moved * shade_by_x + dot_grid.table[knot, e]
-                dot_shade += (dot_grid.table[knot + 1, e] - dot_grid.table[knot, e]) * above
-                dot_tau = by_opacity * dot_shade[3] * width + sigma * part * (dot_u2[e] - dot_u[e]) * h
-                dot_weight, dot_after = variant.mode.tangent(T, sigma * width, dot_T[e], dot_tau)
-                if on:
-                    for k in ti.static(range(3)):
-                        dot_colour[e, k] += dot_weight * shade[k] + weight * dot_shade[k]
-                dot_T[e] = dot_after
-            T = T_after
-        u, i, dot_u = u2, then, dot_u2
-
-
-@ti.kernel
-def preintegrated_tangent(
-    grid: ti.template(), dot_grid: ti.template(),  # Fields (x, y, z), and its tangents (x, y, z, column)
-    rays: ti.template(), dot_image: ti.template(),  # RayFields (ray,), (ray, column) of 4
-    variant: ti.template(), count: int,  # Variant, rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used, 0..1, 0..1, (3,)
-):  # fmt: skip
-    """dot_image[r, e] = (d image / d density and table) of each column e of dot_grid."""
-    ti.loop_config(block_dim=64)
-    for r in range(count):
-        T, dot_T, top = ti.cast(1.0, float), ti.Vector.zero(float, dot_grid.columns), grid.max_index[None]
-        dot_colour = ti.Matrix.zero(float, dot_grid.columns, 3)
-        for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, variant, r, s)
-            first = first_sample(grid, s)
-            cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
-            while on and is_alive(variant, T, min_transmittance):
-                if is_empty(grid, cell + first):
-                    cell, t, _axis, on = beyond_empty(grid, first, entry, way, length, cell, t)
-                else:
-                    out, axis = exit_of(entry, way, cell, length)
-                    out = ti.max(out, t)
-                    v = corners_of_cell(grid.density, where(grid, cell + first))
-                    tangent_of_cell(
-                        grid, dot_grid, rays, variant, v, cell + first, entry + t * way - cell, (out - t) * way,
-                        out - t, min_transmittance, min_weight, T, dot_T, dot_colour,
-                    )  # fmt: skip
-                    t, cell = out, next_cell(cell, way, axis)
-                    on = axis >= 0 and t < length and is_inside(cell, top)
-        seen = background_of(variant, background)
-        for e in range(dot_grid.columns):
-            image = ti.Vector([dot_colour[e, 0], dot_colour[e, 1], dot_colour[e, 2], 0.0])
-            dot_image[r, e] = image + dot_T[e] * ti.Vector([seen[0], seen[1], seen[2], 1.0])
-
-
-# Geometry gradients of a pre-integrated picture, by the rays' origin and way; and the mode.
-#
-# Letters as in `preintegrated`; S the slope of the raw density in index space. What ends an interval is a face of a
-# cell or of the box, met as `meeting` says, or a knot: the density at o + t d stays the knot's, so dot_t = -S (dot_o +
-# t dot_d) / (S d).
-
-KNOT = 1 << 20  # number of no face
+def interval_end_tangent(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), cell, v, end: ti.template(), dot_t: ti.template()
+):
+    """dot_t of an end by column: a knot stays where the density is its own, a face is met as by any ray."""
+    dot_x, S = ti.Vector.zero(float, scene.columns), trilinear_slope(v, end.f)
+    if ti.static(scene.dots_move):
+        dot_x = gather(scene.dots.density, cell, end.f)
+    for e in range(scene.columns):
+        dot_t[e] = 0.0
+        if end.face == LEVEL:
+            moved = dot_x[e]
+            if ti.static(scene.by_rays):
+                dot_o, dot_d = scene.moved.dot_origin[ray.r, e], scene.moved.dot_index_direction[ray.r, e]
+                moved += S.dot(seg.scale * dot_o + end.t * dot_d)
+            dot_t[e] = -end.by * moved
+        elif ti.static(scene.by_rays):
+            dot_t[e] = end_tangent(scene, ray, seg, end.t, end.face, e)
 
 
 @ti.func
-def end_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, d, scale, v, f, by_value, t, face, d_t,
-    d_own: ti.template(), d_d: ti.template(), d_place: ti.template(), d_way: ti.template(),
+def interval_end_adjoint(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), v, end: ti.template(), d_t, total: ti.template(),
+    d_v: ti.template(),
 ):  # fmt: skip
-    """Adjoint of where an interval ends, at f in the cell: of a knot or of a face; `by_value` is 1 / (S d)."""
-    if face == KNOT:
-        q = d_t * by_value * trilinear_slope(v, f)
-        d_own -= q
-        d_d -= t * q
-    else:
-        meet_adjoint(grid, rays, variant, r, d, scale, t, face, d_t, d_own, d_d, d_place, d_way)
+    """Its transpose."""
+    if end.face == LEVEL:
+        q = d_t * end.by
+        d_v -= q * weights(end.f)
+        S = trilinear_slope(v, end.f)
+        total.own -= q * S
+        total.d -= end.t * q * S
+    elif ti.static(scene.by_rays):
+        end_adjoint(scene, ray, seg, end.t, end.face, d_t, total)
 
 
-@ti.kernel
-def preintegrated_geometry_adjoint(
-    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
-    variant: ti.template(), count: int,  # Variant, rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used, 0..1, 0..1, (3,)
-):  # fmt: skip
-    """moved.d_* = (d image / d geometry)' d_image, a ray at a time."""
-    ti.loop_config(block_dim=64)
-    for r in range(count):
-        T, top, d_image = ti.cast(1.0, float), grid.max_index[None], rays.image.grad[r]
-        d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
-        remaining, carry = remaining_at_first(rays, variant, r, background)
-        d_o, d_d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
-        d_place, d_way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
-        for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, variant, r, s)
-            d, near, _far, enters, leaves = ends_of(grid, rays, variant, r, s)
-            first, scale, d_own = first_sample(grid, s), scale_of(box_of(grid, s)), ti.Vector.zero(float, 3)
-            cell, t, on, axis0 = cell_at(entry, top), ti.cast(0.0, float), length > 0, enters
-            while on and is_alive(variant, T, min_transmittance):
-                if is_empty(grid, cell + first):
-                    cell, t, axis0, on = beyond_empty(grid, first, entry, way, length, cell, t)
-                else:
-                    out, axis = exit_of(entry, way, cell, length)
-                    out = ti.max(out, t)
-                    v, f, h = corners_of_cell(grid.density, where(grid, cell + first)), entry + t * way - cell, out - t
-                    i, j = intervals_of(grid, rays, variant, v)
-                    c = cubic_of(v, f, h * way)
-                    e1, e2, i, piece = begin_cell(grid, rays, variant, c, i, j)
-                    u, face = ti.cast(0.0, float), axis0
-                    while u < 1.0 and is_alive(variant, T, min_transmittance):
-                        u2, then = next_knot(grid, rays.table, variant, c, e1, e2, u, i, piece)
-                        face2 = ti.select(then != i, KNOT, ti.select(axis < 0, leaves, axis))
-                        d_t, d_t2 = ti.cast(0.0, float), ti.cast(0.0, float)
-                        for q in range(POINTS):
-                            share, part = point_of(q)
-                            place = u + share * (u2 - u)
-                            T, remaining, carry, d_x, d_width, _knot, _beyond, _d_shade = adjoint_of_point(
-                                grid, rays, variant, i, at(c, place), part * (u2 - u) * h,
-                                T, remaining, carry, d_colour, min_weight,
-                            )  # fmt: skip
-                            d_p = d_x * trilinear_slope(v, f + place * h * way)
-                            d_own += d_p
-                            d_d += (near + t + place * h) * d_p
-                            d_t += (1.0 - share) * d_p.dot(d) - part * d_width
-                            d_t2 += share * d_p.dot(d) + part * d_width
-                        end_adjoint(
-                            grid, rays, variant, r, d, scale, v, f + u * h * way, move_by_value(v, c, u) * h,
-                            near + t + u * h, face, d_t, d_own, d_d, d_place, d_way,
-                        )  # fmt: skip
-                        end_adjoint(
-                            grid, rays, variant, r, d, scale, v, f + u2 * h * way, move_by_value(v, c, u2) * h,
-                            near + t + u2 * h, face2, d_t2, d_own, d_d, d_place, d_way,
-                        )  # fmt: skip
-                        u, i, face = u2, then, face2
-                    t, cell, axis0 = out, next_cell(cell, way, axis), axis
-                    on = axis >= 0 and t < length and is_inside(cell, top)
-            d_o += scale * d_own
-        moved.d_origin[r], moved.d_index_direction[r], moved.d_dt[r] = d_o, d_d, 0.0
-        moved.d_view_direction[r] = ti.Vector.zero(float, 3)
-        if ti.static(variant.clipped):
-            moved.d_place_origin[r], moved.d_place_way[r] = d_place, d_way
-
-
-@ti.func
-def end_tangent(
-    grid: ti.template(), rays: ti.template(), moved: ti.template(), variant: ti.template(), r, k, d, scale, slope,
-    by_value, t, face,
-):  # fmt: skip
-    """Tangent dot_t of where an interval ends, of column k; `slope` is S there, `by_value` 1 / (S d)."""
-    dot_t = ti.cast(0.0, float)
-    if face == KNOT:
-        dot_t = -by_value * slope.dot(scale * moved.dot_origin[r, k] + t * moved.dot_index_direction[r, k])
-    else:
-        dot_t = meet_tangent(grid, rays, moved, variant, r, k, d, scale, t, face)
-    return dot_t
-
-
-@ti.kernel
-def preintegrated_geometry_tangent(
-    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
-    variant: ti.template(), count: int,  # Variant, rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used, 0..1, 0..1, (3,)
-):  # fmt: skip
-    """moved.dot_image[r, k] = (d image / d geometry) of every column k of tangents."""
-    ti.loop_config(block_dim=64)
-    for r in range(count):
-        T, dot_T, top = ti.cast(1.0, float), ti.Vector.zero(float, moved.columns), grid.max_index[None]
-        dot_colour = ti.Matrix.zero(float, moved.columns, 3)
-        for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, variant, r, s)
-            d, near, _far, enters, leaves = ends_of(grid, rays, variant, r, s)
-            first, scale = first_sample(grid, s), scale_of(box_of(grid, s))
-            cell, t, on, axis0 = cell_at(entry, top), ti.cast(0.0, float), length > 0, enters
-            while on and is_alive(variant, T, min_transmittance):
-                if is_empty(grid, cell + first):
-                    cell, t, axis0, on = beyond_empty(grid, first, entry, way, length, cell, t)
-                else:
-                    out, axis = exit_of(entry, way, cell, length)
-                    out = ti.max(out, t)
-                    v, f, h = corners_of_cell(grid.density, where(grid, cell + first)), entry + t * way - cell, out - t
-                    i, j = intervals_of(grid, rays, variant, v)
-                    c = cubic_of(v, f, h * way)
-                    e1, e2, i, piece = begin_cell(grid, rays, variant, c, i, j)
-                    u, dot_t, dot_t2 = ti.cast(0.0, float), dot_T, dot_T
-                    for k in range(moved.columns):
-                        dot_t[k] = meet_tangent(grid, rays, moved, variant, r, k, d, scale, near + t, axis0)
-                    while u < 1.0 and is_alive(variant, T, min_transmittance):
-                        u2, then = next_knot(grid, rays.table, variant, c, e1, e2, u, i, piece)
-                        face, end = ti.select(then != i, KNOT, ti.select(axis < 0, leaves, axis)), near + t + u2 * h
-                        slope, by = trilinear_slope(v, f + u2 * h * way), move_by_value(v, c, u2) * h
-                        for k in range(moved.columns):
-                            dot_t2[k] = end_tangent(grid, rays, moved, variant, r, k, d, scale, slope, by, end, face)
-                        for q in range(POINTS):
-                            share, part = point_of(q)
-                            place = u + share * (u2 - u)
-                            x, width, at_t = at(c, place), part * (u2 - u) * h, near + t + place * h
-                            knot, beyond = beyond_knot(rays.table, i, above_first(grid, rays.table, variant, x))
-                            shade = shade_of(rays.table, knot, beyond)
-                            sigma, by_opacity = extinction(rays.table, shade[3])
-                            weight, T_after = composite(variant, T, sigma * width)
-                            on_here = contributes(variant, weight, min_weight)
-                            by_x = activation.density_slope(variant, x + grid.shift[None]) * grid.inverse_scale[None]
-                            shade_by_x = rays.table.rise[knot] * ti.select(i >= 0, by_x, 0.0)
-                            S = trilinear_slope(v, f + place * h * way)
-                            for k in range(moved.columns):
-                                dot_p = scale * moved.dot_origin[r, k] + at_t * moved.dot_index_direction[r, k]
-                                dot_p += ((1.0 - share) * dot_t[k] + share * dot_t2[k]) * d
-                                dot_shade = S.dot(dot_p) * shade_by_x
-                                dot_tau = by_opacity * dot_shade[3] * width + sigma * part * (dot_t2[k] - dot_t[k])
-                                dot_weight, dot_after = variant.mode.tangent(T, sigma * width, dot_T[k], dot_tau)
-                                if on_here:
-                                    for b in ti.static(range(3)):
-                                        dot_colour[k, b] += dot_weight * shade[b] + weight * dot_shade[b]
-                                dot_T[k] = dot_after
-                            T = T_after
-                        u, i, dot_t = u2, then, dot_t2
-                    t, cell, axis0 = out, next_cell(cell, way, axis), axis
-                    on = axis >= 0 and t < length and is_inside(cell, top)
-        seen = background_of(variant, background)
-        for k in range(moved.columns):
-            image = ti.Vector([dot_colour[k, 0], dot_colour[k, 1], dot_colour[k, 2], 0.0])
-            moved.dot_image[r, k] = image + dot_T[k] * ti.Vector([seen[0], seen[1], seen[2], 1.0])
-
-
-PREINTEGRATED = RayMode(
-    "transfer",
-    Passes(
-        as_plain(march_preintegrated),
-        as_plain(preintegrated_adjoint),
-        as_plain(preintegrated_tangent),
-        as_plain(preintegrated_geometry_adjoint),
-        as_plain(preintegrated_geometry_tangent),
-        depth_of_samples,
-        normals_of_samples,
-        depth_gradients_of_samples,
-    ),
-    background=True,
-    ends=True,
-    step=False,
-    classifies=True,
-)
+PREINTEGRATED = replace(TRANSFER, image=IMAGE, traverse=along_knots, level_ends=True, plain=TRANSFER, step=False)

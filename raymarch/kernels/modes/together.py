@@ -27,7 +27,7 @@ from raymarch.kernels.field.tables import (
     table_tangent,
 )
 from raymarch.kernels.field.touched import add_features, mark
-from raymarch.kernels.integrator.depth import LEAST, MET
+from raymarch.kernels.integrator.distance import LEAST, MET
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.integrator.mode import contributes, is_alive
 from raymarch.kernels.integrator.sample import colour_at, fetch, located
@@ -222,7 +222,7 @@ def march_together(
     members: ti.template(), rays: ti.template(), count: int,  # Member (i,), RayFields (ray,), rays
     dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
-    """image = sum_k T_k phi(tau_k) sum_i tau_ki colour_ki + T background, and T; depth as `march_depth` has it."""
+    """image = sum_k T_k phi(tau_k) sum_i tau_ki colour_ki + T background, and T; depth as `distance` has it."""
     ti.loop_config(block_dim=64)
     for r in range(count):
         near, far, entry, way = spans_of(members, rays, r)

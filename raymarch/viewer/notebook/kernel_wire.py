@@ -50,18 +50,18 @@ class KernelWire:
 
     @property
     def running(self) -> bool:
-        """Whether it carries anything still."""
+        """Whether the wire is open."""
         return not self.inbox.closed
 
     @property
     def behind(self) -> bool:
-        """Whether a page has not yet got what it was sent, so that more pictures would only be late."""
+        """Whether a page has not yet received what was sent to it. More pictures would only arrive late."""
         if time.monotonic() - self._posted > PATIENCE:
             self._ahead.clear()
         return any(count >= MOST_AHEAD for count in list(self._ahead.values()))
 
     def take(self, content: Any) -> None:
-        """Take what a page has said; what is no message at all is left aside."""
+        """Put a page's message into the inbox; anything else is ignored."""
         if not isinstance(content, Mapping) or not isinstance(view := content.get("view"), str):
             return
         number, message = self._numbers.get(view), content.get("message")
@@ -85,7 +85,7 @@ class KernelWire:
         self.wake()
 
     def greet(self, number: int) -> None:
-        """Tell a page that has come what pages get first."""
+        """Send the first message to a page that has just connected."""
         if self._hello is not None:
             self.send(self._hello, to=number)
 
@@ -107,7 +107,7 @@ class KernelWire:
         self.inbox.close()
 
 
-# Work of a viewer on the loop of a notebook's kernel: in slices, between which messages come in and cells run.
+# A viewer in a notebook works on the kernel's event loop, in slices. Messages arrive and cells run between two slices.
 
 TURNS = 4  # of the loop between slices of work: a message takes some on its way through the kernel
 LATER = 0.01  # seconds until a page that is behind is looked at again
@@ -131,7 +131,7 @@ class KernelLoop:
         self._task: asyncio.Task | None = None
 
     def wake(self) -> None:
-        """Have the work done."""
+        """Start the work on the loop."""
         if threading.get_ident() == self._thread:
             self._begin()
         elif not self._loop.is_closed():

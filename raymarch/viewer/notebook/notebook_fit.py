@@ -1,4 +1,4 @@
-"""View of a running fit in a notebook: it steps as a task of the kernel, between whose steps messages come in."""
+"""View of a running fit in a notebook: a task on the kernel's event loop. Messages arrive between its steps."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ ELSEWHERE = 0.1  # seconds from which on a turn of the loop was another cell's, 
 
 
 class _FitViewer(FitViewer):
-    """Viewer of a fit whose pauses are the task's: it never holds the kernel up."""
+    """Viewer of a fit whose task does the waiting: a pause never blocks the kernel."""
 
     def _wait(self, viewer: Viewer, fitter: Fitter) -> None:
         return None
 
     def pausing(self) -> None:
-        """Say that the fit stands still; pictures are as fine as a volume's then."""
+        """Tell the pages that the fit is paused. Pictures are then as fine as those of a volume."""
         self.viewer.maker.hurried, self.viewer.maker.share = False, 1.0
         self._tell(at_once=True)
         for page in self.viewer.pages.values():
             page.draw()
 
     def going_on(self) -> None:
-        """Say that it goes on."""
+        """Tell the pages that the fit resumes."""
         self._share.begin()
         self._tell(at_once=True)
 
@@ -71,11 +71,11 @@ class NotebookFit(NotebookView):
             raise
 
     def pause(self) -> None:
-        """Have the fit stand still, as in the page."""
+        """Pause the fit, as the page does."""
         self.fitting.control.paused = True
 
     def go(self) -> None:
-        """Have a paused fit go on."""
+        """Resume a paused fit."""
         self.fitting.control.paused = False
 
     def stop(self) -> None:
@@ -88,14 +88,14 @@ class NotebookFit(NotebookView):
         super().close()
 
     def _still(self) -> bytes | None:
-        """None while the fit runs: a saved notebook would show how it began."""
+        """No still picture while the fit runs: a saved notebook would show its start."""
         return super()._still() if self.fitting.done else None
 
     def _instead(self, still: bytes | None) -> str:
         return super()._instead(still) or self.fitter._repr_html_() or ""
 
     def _work(self) -> bool:
-        """None while the fit runs, which looks at messages itself between two steps."""
+        """No work while the fit runs: it reads messages itself between two steps."""
         return self.fitting.done and super()._work()
 
     async def _run(self) -> Fit:

@@ -1,4 +1,4 @@
-"""View of a volume in a notebook: a widget where there is one, else a still picture."""
+"""View of a volume in a notebook: a widget if anywidget is installed, else a still picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from raymarch.viewer.pictures.page import Page
 from raymarch.viewer.server.client_files import client_css, widget_js
 from raymarch.viewer.viewer import Viewer
 
-# Widget of a notebook: the page's own client in an output cell, its messages by the kernel's comm, no server.
+# The widget runs the page's client in an output cell. Its messages go through the kernel's comm, without a server.
 
 MISSING = 'anywidget is not installed, so that this is a still picture; pip install "raymarch[notebook]"'
 
@@ -42,11 +42,11 @@ class Widget:
         self.model.on_msg(lambda _, content, buffers: take(content))
 
     def post(self, content: dict[str, Any], data: bytes | None) -> None:
-        """Send something to all outputs."""
+        """Send a message to all outputs."""
         self.model.send(content, buffers=[] if data is None else [data])
 
     def mime_bundle(self) -> dict[str, Any]:
-        """What a notebook shows of it, by type of content."""
+        """Output of the notebook cell, by content type."""
         made = self.model._repr_mimebundle_()
         return dict(made[0] if isinstance(made, tuple) else made or {})
 
@@ -57,7 +57,7 @@ class Widget:
 
 @lru_cache(1)
 def _widget_class() -> type:
-    """Class of the models, made once: with it goes the client's script to the browser."""
+    """Widget class, made once. It brings the client's script to the browser."""
     try:
         from anywidget import AnyWidget
     except ImportError as error:
@@ -90,7 +90,7 @@ class NotebookView(Closing):
         self._only_so_many()
 
     def _begin(self) -> None:
-        """Wire, loop and widget, of whatever is shown."""
+        """Make the wire, the loop and the widget."""
         runtime.start()
         runtime.require_owner()
         self._loop = KernelLoop(self._work, lambda: self.wire.behind)
@@ -104,7 +104,7 @@ class NotebookView(Closing):
             self.missing = str(error)
 
     def _show(self, viewer: Viewer) -> None:
-        """Show what a viewer does; who comes gets the scene first."""
+        """Show a viewer's picture. A page that connects gets the scene first."""
         self.viewer, opened = viewer, viewer.opened
 
         def greet(number: int) -> None:
@@ -114,13 +114,13 @@ class NotebookView(Closing):
         viewer.opened = greet
 
     def _only_so_many(self) -> None:
-        """Have the volumes of older views leave the device."""
+        """Free the device memory of the oldest views."""
         _open[:] = [view for view in _open if view is not self] + [self]
         for old in _open[:-MOST_OPEN]:
             old.rest()
 
     def _work(self) -> bool:
-        """Slice of work; whether there is more to do. Whatever goes wrong is a line in the page."""
+        """Do a slice of work. Returns whether there is more to do. An error becomes a line on the page."""
         viewer = self.viewer
         if not self.wire.running:
             return False
@@ -138,7 +138,7 @@ class NotebookView(Closing):
         return viewer.busy
 
     def rest(self) -> None:
-        """Free the device memory until a page says something again."""
+        """Free the device memory until the next message of a page."""
         for page in self.viewer.pages.values():
             page.drop()
         self._resting = True
@@ -162,12 +162,12 @@ class NotebookView(Closing):
 
     @property
     def page(self) -> Page | None:
-        """Page that has said something last."""
+        """Page that sent the last message."""
         return max(self.viewer.pages.values(), key=lambda page: page.said, default=None)
 
     @property
     def eye(self) -> Eye:
-        """Eye of the page that was turned last; that of the start until then."""
+        """Camera of the page that was turned last; until then the start camera."""
         page = self.page
         if page is not None and page.eye is not None:
             return page.eye
@@ -175,7 +175,7 @@ class NotebookView(Closing):
 
     @property
     def look(self) -> Look:
-        """Look of the page that was turned last."""
+        """Look of the page that was turned last; until then the start look."""
         return self.maker.look() if self.page is None else self.page.look
 
     @property
@@ -189,7 +189,7 @@ class NotebookView(Closing):
         return self.maker.source.prepare(self.look)
 
     def picture(self) -> bytes:
-        """PNG of what is shown, as `rm.write_png` writes it."""
+        """PNG of the shown picture, as `rm.write_png` writes it."""
         return self.maker.picture(self.eye, self.look)
 
     def __repr__(self) -> str:
@@ -209,11 +209,11 @@ class NotebookView(Closing):
         return {**shown, "text/html": f"{self._instead(still)}<div>{safe(self.missing)}</div>"}
 
     def _still(self) -> bytes | None:
-        """PNG for where no widget is."""
+        """PNG for readers without a widget."""
         return self.picture()
 
     def _instead(self, still: bytes | None) -> str:
-        """HTML for where no widget is."""
+        """HTML for readers without a widget."""
         return "" if still is None else f'<img alt="{safe(self)}" src="{data_uri(still)}">'
 
 

@@ -1,4 +1,4 @@
-"""Eye of a page: where it looks from and to, and the size of its picture; read from its messages."""
+"""Camera of a page and look of its picture, both read from the page's messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PIXELS = whole(1, MOST_SIDE)
 
 @dataclass(frozen=True, eq=False)
 class Eye:
-    """Eye of a page.
+    """Camera of a page, and the size of its picture.
 
     Attributes:
         id: number of the message, rising.
@@ -84,12 +84,12 @@ class Eye:
         return Camera.orthographic(*place, size=2 * away * math.tan(math.radians(self.fov) / 2), **how)
 
     def sized(self, width: int, height: int) -> Eye:
-        """Eye at rest with a picture of another size."""
+        """The same camera at rest, with a picture of another size."""
         return replace(self, width=width, height=height, moving=False)
 
 
 def eye_of(message: Mapping[str, Any]) -> Eye:
-    """Eye of a page's message of a camera; RaymarchError for what is wrong with it.
+    """Camera of a page's message; RaymarchError for a message that describes none.
 
     Example:
         >>> eye_of({"type": "camera", "id": 1, "position": [0, -4, 0], "width": 8, "height": 6}).camera().width
@@ -107,7 +107,7 @@ def eye_of(message: Mapping[str, Any]) -> Eye:
 
 
 def eyes_of(message: Mapping[str, Any], least: int) -> list[Eye]:
-    """Eyes of a page's list of cameras, of one size, that of the message; RaymarchError for too few or too many."""
+    """Cameras of a page's list, all of the message's picture size; RaymarchError for too few or too many."""
     cameras = message.get("cameras")
     if not isinstance(cameras, list) or not least <= len(cameras) <= MOST_EYES:
         raise RaymarchError(f"cameras is {short(cameras)}, want a list of {least} to {MOST_EYES}; add views first")
@@ -118,7 +118,7 @@ def eyes_of(message: Mapping[str, Any], least: int) -> list[Eye]:
     return [eye_of({**each, **size}) for each in cameras]
 
 
-# Look of a picture: mode, step, table, iso value, clip, exposure and the like, read from a page's messages.
+# The look of a picture: mode, step, table, iso value, clip, exposure and the like.
 
 EXTRAS = ("image", "depth", "opacity", "normals")
 FLAT = Shading(ambient=1.0, diffuse=0.0, specular=0.0)
@@ -127,7 +127,7 @@ STOPS = number(-10, 10)
 
 @dataclass(frozen=True)
 class Slice:
-    """Slice of a volume: across the world's axis 0, 1 or 2 at a position [world unit]."""
+    """Slice of a volume, perpendicular to the world's axis 0, 1 or 2, at a position [world unit]."""
 
     axis: int = held(whole(0, 2), 2)
     position: float = held(number(-WORLD, WORLD), 0.0)
@@ -206,7 +206,7 @@ class Look:
         hold(self)
 
     def changed(self, message: Mapping[str, Any]) -> Look:
-        """Look with what a page's message says; RaymarchError, and all stays as it was, where any of it is wrong.
+        """Look changed by a page's message; RaymarchError, and no change, if any part of it is wrong.
 
         Example:
             >>> Look().changed({"type": "look", "exposure": 1.5}).exposure

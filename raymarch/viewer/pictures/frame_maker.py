@@ -1,4 +1,4 @@
-"""Frame maker of the viewer: a page's eye and look to pictures, in slices of time that a move can cut short."""
+"""Frame maker of the viewer: draws the pictures of a page's camera and look, in short slices of time."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.io.images.write import save_png
 from raymarch.rendering.default_look import DefaultLook
 from raymarch.rendering.march_settings import March
+from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
 from raymarch.rendering.renderer import Rendering
 from raymarch.viewer.command import command_of
@@ -35,8 +36,6 @@ from raymarch.volumes.volume import AnyVolume
 
 if TYPE_CHECKING:
     from raymarch.fitting.fitter import Fitter
-
-# Frame: a picture, or a rectangle of one, as it goes to a page.
 
 
 @dataclass(frozen=True)
@@ -66,14 +65,14 @@ class Frame:
 
     @property
     def header(self) -> dict[str, Any]:
-        """Message that goes with the bytes."""
+        """Message header of the bytes."""
         x, y, width, height = self.place
         head = {"type": "frame", "id": self.id, "format": self.format, "x": x, "y": y, "width": width}
         head |= {"height": height, "of": list(self.of), "final": self.final, "moving": self.moving}
         return head | {"window": None, "depth": None, "slice": None, "cover": None} | self.about
 
 
-# Resolution of pictures by the measured speed: a ladder while the eye moves, levels at rest.
+# The measured speed decides the resolution: one of many levels while the camera moves, up to three at rest.
 
 RUNG = 2**-0.5  # from one resolution to the next, a side
 LOWEST = 12  # rungs down
@@ -100,11 +99,11 @@ class RaySpeed:
 
     @property
     def known(self) -> bool:
-        """Whether anything was measured."""
+        """Whether a speed was measured."""
         return any(rays > 0 for rays, _ in self._of.values())
 
     def measured(self, kind: Hashable, rays: int, seconds: float) -> None:
-        """Note a batch."""
+        """Record the time of a batch."""
         if kind not in self._of:
             self._of[kind] = 0.0, 0.0
             return
@@ -113,13 +112,13 @@ class RaySpeed:
         self._of[kind] = kept * known_rays + rays, kept * known_seconds + max(seconds, 1e-6)
 
     def of(self, kind: Hashable) -> float:
-        """Rays a second to plan with."""
+        """Rays per second, for planning."""
         rays, seconds = self._of.get(kind, (0.0, 0.0))
         return rays / seconds if rays > 0 else FIRST_GUESS
 
 
 def moving_scale(width: int, height: int, rays_a_second: float, seconds: float) -> float:
-    """Largest rung (a side, up to 1) at which a picture takes at most some seconds.
+    """Largest scale of the levels (per side, up to 1) at which a picture takes at most `seconds`.
 
     Example:
         >>> round(moving_scale(800, 800, 4e5, 0.08), 3)
@@ -132,7 +131,7 @@ def moving_scale(width: int, height: int, rays_a_second: float, seconds: float) 
 
 
 def resting_levels(width: int, height: int, rays_a_second: float) -> tuple[float, ...]:
-    """Scales of the pictures at rest, the last 1; those before it only where the next one would be long in coming.
+    """Scales of the pictures at rest. The last is 1; smaller ones come first only if the next picture takes long.
 
     Example:
         >>> resting_levels(100, 100, 1e6), resting_levels(800, 800, 1e6)
@@ -142,7 +141,7 @@ def resting_levels(width: int, height: int, rays_a_second: float) -> tuple[float
     return tuple(scale for scale in LEVELS if scale == 1.0 or seconds * (2 * scale) ** 2 > ENOUGH)
 
 
-# Display of a rendering: 8-bit pictures of colours, values, depth, opacity and normals, as JPEG or PNG.
+# A rendering becomes an 8-bit picture: its colours, values, depth, opacity or normals, as JPEG or PNG.
 
 QUALITY = 80  # of JPEG
 COVER = 96  # pixels of the longer side of what a picture covers
@@ -150,7 +149,7 @@ Range = tuple[float, float]
 
 
 def colours(seen: Rendering, look: Look, values: bool, window: Range | None) -> np.ndarray:
-    """Display values (height, width, channel) of what a look shows of a rendering.
+    """Display values (height, width, channel) of a rendering under a look.
 
     Args:
         values: whether the image has values, not colours: black where nothing is met, `window` from black to white.
@@ -170,14 +169,14 @@ def colours(seen: Rendering, look: Look, values: bool, window: Range | None) -> 
 
 
 def _grey(depth: np.ndarray, window: Range | None) -> np.ndarray:
-    """Depth as `rm` writes it: near white, far dark, nothing met black."""
+    """Depth as grey: near is white, far is dark, and black where a ray meets nothing."""
     near, far = window or (0.0, 1.0)
     grey = 1 - 0.8 * np.clip((depth - near) / max(far - near, 1e-12), 0, 1)
     return np.where(np.isfinite(depth), grey, 0)[..., None]
 
 
 def window_of(seen: Rendering, look: Look, values: bool) -> Range | None:
-    """Window of a rendering's own numbers, where its picture needs one."""
+    """Window of a rendering's values, if its picture needs one."""
     if look.extras == "depth":
         met = seen.depth[np.isfinite(seen.depth)]
     elif values and look.extras == "image":
@@ -189,7 +188,7 @@ def window_of(seen: Rendering, look: Look, values: bool) -> Range | None:
 
 
 def cover(shown: np.ndarray) -> dict[str, Any]:
-    """How much of what lies behind it a picture covers, in few pixels: width, height and bytes 0..255 in base64.
+    """Opacity of a picture in few pixels: width, height and bytes 0..255 in base64.
 
     Args:
         shown: opacity (height, width), or display values (height, width, channel) of what has none.
@@ -218,13 +217,13 @@ def jpeg(picture: np.ndarray, quality: int = QUALITY) -> bytes:
     return out.getvalue()
 
 
-# Photographs of an image set for pages: JPEGs no wider than asked for.
+# Photographs of the image set are sent as JPEG, no wider than the page asks.
 
 WIDTH = whole(1, MOST_SIDE)
 
 
 def photo(views: Views | None, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Photograph that a page asks for: the message that goes with it, and a JPEG; RaymarchError where there is none."""
+    """Photograph that a page asks for, as a message and a JPEG; RaymarchError if the set has no such photograph."""
     if views is None:
         raise RaymarchError("photo: no image set is shown; give one by --views, or rm.view(volume, views)")
     index = whole(0, len(views) - 1)("photo: index", message.get("index"))
@@ -278,11 +277,11 @@ class FrameMaker(Closing):
         self.source.close()
 
     def scene(self) -> dict[str, Any]:
-        """Scene as pages are told of it."""
+        """Description of the scene for the pages."""
         return scene_of(self.source, self.name)
 
     def look(self) -> Look:
-        """Look to begin with, which is that of `rm.render`."""
+        """First look, the same as that of `rm.render`."""
         return self.source.look
 
     def changed(self, look: Look, message: Mapping[str, Any]) -> Look:
@@ -301,19 +300,19 @@ class FrameMaker(Closing):
         return photo(self.source.views, message)
 
     def probe(self, eye: Eye | None, look: Look, message: Mapping[str, Any]) -> dict[str, Any]:
-        """What lies at a pixel, as `probe` says it."""
+        """Answer of `probe` for a pixel."""
         return probe(self.source, eye, None if eye is None else self.camera(eye), look, message)
 
     def command(self, eye: Eye, look: Look) -> tuple[str, list[str]]:
-        """Command line that makes what a page shows, and what it leaves out."""
+        """Command line that makes a page's picture, and the settings that it leaves out."""
         return command_of(self.source, self.file, eye, look, self._windows.get((look.mode, look.extras)))
 
     def camera(self, eye: Eye) -> Camera:
-        """Camera of an eye."""
+        """Camera of a page."""
         return eye.camera(() if self.source.views is None else self.source.views.cameras)
 
     def frames(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
-        """Pictures of what an eye sees, one in motion, at rest ever finer ones; None where time for other work is."""
+        """Pictures of a page's camera: one in motion, ever finer ones at rest; None between slices of time."""
         if look.slice is not None:
             yield from self._slices(eye, look)
             return
@@ -329,14 +328,14 @@ class FrameMaker(Closing):
             yield from self._level(eye, look, _scaled(camera, scale), final)
 
     def whole(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
-        """The final picture alone of what an eye at rest sees, also while a fit goes on; None as in `frames`."""
+        """Only the final picture of a camera at rest, also during a fit. Yields None as `frames` does."""
         camera = self.camera(eye)
         made = self._level(eye, look, camera, True) if look.slice is None else self._slices(eye, look)
         for frame in made:
             yield frame if frame is not None and frame.final else None
 
     def picture(self, eye: Eye, look: Look) -> bytes:
-        """PNG of what an eye sees, in the size that it asks for, all at once."""
+        """PNG of a page's camera in its full size, drawn in one call."""
         made = [frame for frame in self.frames(eye.sized(eye.width, eye.height), look) if frame is not None]
         return made[-1].data
 
@@ -344,12 +343,12 @@ class FrameMaker(Closing):
         return march.rule, march.clipped, look.extras, march.shading is not None, march.supersample
 
     def still(self, camera: Camera, look: Look) -> Iterator[np.ndarray | None]:
-        """Display values (height, width, 3 or 1) by a camera, at last; None where time for other work is."""
+        """Yields None between slices of time, and last the display values (height, width, 3 or 1) of a camera."""
         work = self._begun(camera, look, True)
         while work.done < work.total:
             self._slice(work, look)
             yield None
-        values = not work.settings.rule.background
+        values = not work.medium.march.rule.background
         seen = work.rendering()
         yield colours(seen, look, values, self._window(look, values, seen, whole=True))
 
@@ -358,17 +357,17 @@ class FrameMaker(Closing):
         march = replace(march, supersample=source.side if final else 1)
         behind = source.background if look.background is None else look.background
         wants = look.extras == "depth", look.extras == "normals"
-        return ProgressiveRendering(source.grid, source.buffer, camera, behind, march, *wants)
+        return ProgressiveRendering(OneVolume(source.grid, march), source.buffer, camera, behind, *wants)
 
     def _slice(self, work: ProgressiveRendering, look: Look) -> None:
-        """March as many rays as a slice of time has."""
+        """March the rays of one slice of time."""
         self.source.prepare(look)  # another page may have had another look since
-        kind, begun = self._kind(work.settings, look), time.perf_counter()
+        kind, begun = self._kind(work.medium.march, look), time.perf_counter()
         rays = work.advance(tiles_for(self.speed.of(kind) * SLICE))
         self.speed.measured(kind, rays, time.perf_counter() - begun)
 
     def _level(self, eye: Eye, look: Look, camera: Camera, final: bool) -> Iterator[Frame | None]:
-        """One picture; on the way to the final one its bands, where it takes long."""
+        """One picture. A long final one is also shown in parts as they are finished."""
         work, sent, since = self._begun(camera, look, final), 0, time.perf_counter()
         while work.done < work.total:
             self._slice(work, look)
@@ -380,7 +379,7 @@ class FrameMaker(Closing):
         yield self._frame(eye, look, work, (0, camera.height), final)
 
     def _frame(self, eye: Eye, look: Look, work: ProgressiveRendering, rows: tuple[int, int], final: bool) -> Frame:
-        values, of = not work.settings.rule.background, (work.camera.width, work.camera.height)
+        values, of = not work.medium.march.rule.background, (work.camera.width, work.camera.height)
         seen = work.band(*rows)
         window = self._window(look, values, seen, whole=rows == (0, work.camera.height))
         picture = colours(seen, look, values, window)
@@ -392,7 +391,7 @@ class FrameMaker(Closing):
         return Frame(eye.id, kind, place, of, final, eye.moving, about, encode(picture))
 
     def _window(self, look: Look, values: bool, seen: Any, whole: bool) -> Range | None:
-        """Window of a picture: the look's, else that of the first whole picture of its kind, so that none flickers."""
+        """Window of a picture: the look's, else that of the first whole picture of its kind, against flicker."""
         if look.extras == "image" and values and look.window is not None:
             return look.window
         key = look.mode, look.extras
@@ -433,6 +432,6 @@ def set_name(source: str) -> str:
 
 
 def _scaled(camera: Camera, scale: float) -> Camera:
-    """Camera of a smaller picture, of a pixel a side at least."""
+    """Camera of a smaller picture, at least one pixel per side."""
     least = 1 / min(camera.width, camera.height)
     return camera if scale == 1.0 else camera.scaled(max(scale, least))

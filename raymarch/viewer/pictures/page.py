@@ -1,4 +1,4 @@
-"""Page of the viewer: its eye, its look, and the pictures that are still to be made for it."""
+"""Page of the viewer: its camera, its look, and the pictures that it waits for."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Page:
         return self.eye is not None and self.eye.moving and time.monotonic() - self.said < IN_MOTION
 
     def take(self, message: Mapping[str, Any]) -> None:
-        """Take a message of the page."""
+        """Process a message of the page."""
         try:
             self._take(message)
         except RaymarchError as error:
@@ -114,7 +114,7 @@ class Page:
         yield self.maker.photo(message)
 
     def _cancel(self) -> None:
-        """Leave the files that are still to be made."""
+        """Cancel the files that are not finished."""
         self._end_tasks()
         self.send({"type": "progress", "done": 1, "of": 1}, None)
 
@@ -125,7 +125,7 @@ class Page:
         self._tasks.clear()
 
     def drop(self) -> None:
-        """Leave what is still to be made."""
+        """Cancel all unfinished work."""
         self._frames = None
         self._end_tasks()
 
@@ -147,7 +147,7 @@ class Page:
         self.draw()
 
     def work(self) -> bool:
-        """Slice of work, of a few dozen milliseconds; whether there is more to do."""
+        """Do a slice of work, a few dozen milliseconds. Returns whether there is more to do."""
         try:
             if self._frames is not None:
                 self._draw_on(self._frames)
@@ -177,13 +177,13 @@ class Page:
             self.send(frame.header, frame.data)
 
     def refuse(self, error: RaymarchError) -> None:
-        """Say to the page, and to whom it complains, what was refused."""
+        """Report a refusal to the page and to `complain`."""
         self.send({"type": "error", "text": str(error)}, None)
         self.complain(str(error))
 
 
 def _shows(maker: FrameMaker, said: Mapping[str, Any]) -> bool:
-    """Whether a volume can be shown with what a look says."""
+    """Whether a volume can be shown with a look."""
     try:
         maker.changed(maker.look(), said)
     except RaymarchError:
@@ -192,6 +192,6 @@ def _shows(maker: FrameMaker, said: Mapping[str, Any]) -> bool:
 
 
 def _fault(error: Exception) -> RaymarchError:
-    """A fault of ours, or memory, for the page; the log has where it came from."""
+    """Message for a page about a program error or lack of memory. The log gets the traceback."""
     log.debug("viewer", exc_info=error)
     return RaymarchError(f"the picture could not be made: {one_line(error)}")

@@ -1,4 +1,4 @@
-"""Value under the pointer: what the ray of a pixel meets, found on the host along that one ray."""
+"""Value under the pointer. The ray of one pixel is followed on the host."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def probe(source: Source, eye: Eye | None, camera: Camera | None, look: Look, me
 
 
 def _met(source: VolumeSource, look: Look, ray: Rays) -> Met:
-    """What a ray meets in a mode: name, value, distance and place; None where it meets nothing."""
+    """Name, value, distance and position of what a ray meets in a mode; None if it meets nothing."""
     volume, rule = source.seen, MODES[look.mode]
     ends = _stretch(volume, look, ray)
     if ends is None:
@@ -89,7 +89,7 @@ def _met(source: VolumeSource, look: Look, ray: Rays) -> Met:
 
 
 def _stretch(volume: Volume, look: Look, ray: Rays) -> tuple[float, float, float] | None:
-    """Near and far end of what a ray crosses of a volume within the clip, and how many cells that is; None of none."""
+    """Near and far end of a ray in the clipped volume, and the number of cells between; None if it misses."""
     index_from_world = np.linalg.inv(volume.world_from_index)
     start = (index_from_world[:3, :3] @ ray.origin[0]) + index_from_world[:3, 3]
     way = index_from_world[:3, :3] @ ray.direction[0]
@@ -112,7 +112,7 @@ def _stretch(volume: Volume, look: Look, ray: Rays) -> tuple[float, float, float
 def _surface(
     iso: float | None, along: np.ndarray, values: np.ndarray, ray: Rays
 ) -> tuple[str, float, float, np.ndarray] | None:
-    """First place where a ray crosses a value."""
+    """Distance at which a ray first crosses a value."""
     if iso is None:
         return None
     over = values >= iso
@@ -128,7 +128,7 @@ def _surface(
 
 
 def _half_way(table: TransferFunction | None, values: np.ndarray, step: float) -> int | None:
-    """Index of the sample before which half of what a ray sees lies; None where it sees nothing."""
+    """Index of the sample by which a ray has collected half of its opacity; None if it has none."""
     sigma = np.maximum(values, 0.0) if table is None else table.sigma(values)
     seen = 1 - np.exp(-np.cumsum(sigma * step))
     return None if seen[-1] < SEEN else int(np.argmax(seen >= 0.5 * seen[-1]))

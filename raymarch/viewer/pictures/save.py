@@ -1,4 +1,4 @@
-"""What a page saves: a picture, a camera path, a clip; each made in slices of time."""
+"""Files that a page saves: a picture, a camera path or a clip. Each is made in slices of time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from raymarch.viewer.pictures.eye import Eye, Look, eye_of, eyes_of
 from raymarch.viewer.pictures.frame_maker import FrameMaker
 from raymarch.views.display_values import eight_bit
 
-# Clip along a path of a page's cameras: drawn in slices of time, encoded by a thread beside.
+# A clip follows a path through a page's cameras. It is drawn in slices of time and encoded in a thread.
 
 FPS, SECONDS = number(1, 60, unit="frame/s"), number(0.1, 600, unit="s")
 WAITING = 8  # frames that are drawn and not yet encoded
@@ -69,7 +69,7 @@ def _drawn(
 
 
 class _Encoder:
-    """Encoder in a thread, which holds Python's lock but briefly."""
+    """Encoder in a thread, which holds Python's lock only briefly."""
 
     def __init__(self, path: Path, fps: float) -> None:
         self._frames: queue.Queue[np.ndarray | None] = queue.Queue(WAITING)
@@ -96,7 +96,7 @@ class _Encoder:
 
     @property
     def running(self) -> bool:
-        """Whether it has work to do."""
+        """Whether frames wait to be encoded."""
         self._thread.join(0.01)
         return self._thread.is_alive()
 
@@ -110,12 +110,12 @@ class _Encoder:
         return True
 
     def check(self) -> None:
-        """RaymarchError where encoding has failed."""
+        """Raise RaymarchError if encoding has failed."""
         if self._error is not None:
             raise RaymarchError(f"save: the clip could not be written: {self._error}")
 
     def end(self) -> None:
-        """End the thread, done or not."""
+        """End the thread, whether it is done or not."""
         self._cut = True
         self._thread.join(5)
 
@@ -124,7 +124,7 @@ Made = Iterator["tuple[dict[str, Any], bytes | None] | None"]
 
 
 def saved(maker: FrameMaker, eye: Eye | None, look: Look, message: Mapping[str, Any]) -> Made:
-    """What a page's message asks to have as a file; RaymarchError for what cannot be."""
+    """File that a page's message asks for; RaymarchError if it cannot be made."""
     if eye is None:
         raise RaymarchError("save: no camera was said yet; look at something first")
     match message.get("what"):

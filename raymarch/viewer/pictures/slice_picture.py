@@ -1,4 +1,4 @@
-"""Slice of a volume as a picture: across a world axis at a position, trilinear between samples."""
+"""Slice of a volume as a picture, perpendicular to a world axis, with trilinear interpolation."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.viewer.pictures.eye import Look
 from raymarch.viewer.pictures.source import Source, VolumeSource
-from raymarch.volumes.placement import shown_right, shown_up
 from raymarch.volumes.volume import Volume
+from raymarch.volumes.world_axes import shown_right, shown_up
 
 OUTSIDE = 0.0  # display value beside the volume
 
 
 def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[np.ndarray, dict[str, Any]]:
-    """Display values (height, width, 1 or 3) of a look's slice, the whole box in it, and where it lies.
+    """Display values (height, width, 1 or 3) of a look's slice through the whole box, and its position.
 
     Values are grey within the look's window, or the source's own; in mode "transfer" they have the colours of a table
     that a page has chosen. Of the two other axes the first goes to the right and the second up; in a body's world they

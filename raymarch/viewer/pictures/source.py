@@ -74,20 +74,20 @@ class Source(Holder):
 
     @property
     def modes(self) -> list[str]:
-        """Modes that show it."""
+        """Modes that can show the source."""
         raise NotImplementedError
 
     def require(self, look: Look) -> None:
-        """RaymarchError for a look whose mode is not shown."""
+        """Raise RaymarchError for a look whose mode cannot be shown."""
         raise NotImplementedError
 
     def require_slice(self, slice: Slice | None) -> None:
-        """RaymarchError for a slice where none can be shown."""
+        """Raise RaymarchError for a slice if the source has none."""
         if slice is not None and not self.slices:
             raise RaymarchError("slice: this volume has none to show, want one in a box of the world; look at it whole")
 
     def prepare(self, look: Look) -> March:
-        """March of a look, and empty space marked for it; RaymarchError where there is none."""
+        """March of a look. Marks empty space for it; RaymarchError for a look that has no march."""
         raise NotImplementedError
 
 
@@ -97,7 +97,7 @@ def _rays() -> int:
 
 
 class VolumeSource(Source):
-    """Volume on the device, seen as `begin` says at first, or as `default_look` does.
+    """Volume on the device. Its first look is `begin`, or else that of `default_look`.
 
     Attributes:
         begin: the look to begin with, and from where.
@@ -176,7 +176,7 @@ class VolumeSource(Source):
 
     @property
     def window(self) -> tuple[float, float]:
-        """Values that are black and white in a slice: those of the kind of values, else their range."""
+        """Values shown as black and white in a slice: the window of the kind of values, else their range."""
         kind = self.begin.kind
         return self.range if kind is None or not kind.ground < kind.top else (kind.ground, kind.top)
 
@@ -205,7 +205,7 @@ class VolumeSource(Source):
 
 
 class FitSource(Source):
-    """Grid of a running fit, in the fit's own mode: nothing of what it reads or writes is touched."""
+    """Grid of a running fit, in the fit's own mode. Drawing changes nothing that the fit reads or writes."""
 
     grows = True
 
@@ -246,7 +246,7 @@ class FitSource(Source):
         return replace(self._rule, step=look.step, clip=look.clip or self._rule.clip)
 
 
-# Scene as pages are told of it: the volume's box, units, histogram and modes, the image set's cameras.
+# The description of a scene for pages: the volume's box, units, histogram and modes, and the set's cameras.
 
 BINS = 128
 FEW = 1 << 21  # values that a histogram looks at
@@ -288,7 +288,7 @@ def has_video() -> bool:
 
 
 def _mode(name: str) -> dict[str, Any]:
-    """Mode as a page needs to know it."""
+    """Description of a mode for a page."""
     from raymarch.kernels.integrator.passes import passes_of
 
     rule = MODES.get(name)
@@ -320,7 +320,7 @@ def histogram(volume: Volume) -> tuple[list[float], list[int]]:
 
 
 def start_of(source: VolumeSource) -> dict[str, Any]:
-    """Camera to begin with: what is seen of a volume of values in sight, from its front."""
+    """First camera of a volume of values: it shows the visible part from the front."""
     begin, box = source.begin, np.asarray(source.seen.box)
     if source.views is not None or begin.front is None:
         return {**start(box, source.views), **({} if source.views is not None else {"up": list(begin.up)})}
@@ -337,7 +337,7 @@ def start_of(source: VolumeSource) -> dict[str, Any]:
 
 
 def start(box: np.ndarray, views: Views | None) -> dict[str, Any]:
-    """Camera to begin with: all of a box in sight; with views, from where the first of them is."""
+    """First camera: it shows all of a box, from the position of the first view if there are views."""
     if views is not None:
         return _seen_by(views.cameras[0], box)
     camera = orbit_of_volume(box, 8, elevation=25.0, fov=math.radians(FOV))[5]
@@ -351,7 +351,7 @@ def start(box: np.ndarray, views: Views | None) -> dict[str, Any]:
 
 
 def _seen_by(camera: Camera, box: np.ndarray) -> dict[str, Any]:
-    """Start at a view's place, turning about what it looks at: where its axis passes the middle of the box."""
+    """First camera at a view's position. It turns about the point of the view's axis nearest to the box's middle."""
     forward, up = -camera.world_from_camera[:3, 2], camera.world_from_camera[:3, 1]
     away = float((box.mean(0) - camera.position) @ forward)
     away = away if away > 0 else float(np.linalg.norm(np.ptp(box, axis=0)))

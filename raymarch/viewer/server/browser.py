@@ -1,4 +1,4 @@
-"""Where a viewer's page is opened: in a browser of this machine, or through ssh in one of another."""
+"""Opens a viewer's page in a browser of this machine, or says how to reach it from another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTAINER = Path("/.dockerenv"), Path("/run/.containerenv")  # of Docker, of Pod
 
 
 def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
-    """Say a server's URL, flushed, and how it is reached from another machine; open a browser where there is one."""
+    """Report a server's URL and how another machine reaches it, and open a browser if there is one."""
     url = server.url
     result(url)
     if sys.stdout is not None:  # pythonw has none
@@ -40,7 +40,7 @@ def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
 def ways_in(
     url: str, bind: str, hosts: tuple[str, ...], environment: Mapping[str, str], *, container: bool = False
 ) -> list[str]:
-    """What to know of a page's address behind a proxy, in a container, and where other machines reach it.
+    """Notes on a page's address: behind a proxy, in a container, and from other machines.
 
     Example:
         >>> ways_in("http://127.0.0.1:8080/?token=abc", "127.0.0.1", ("lab.org",), {})
@@ -67,7 +67,7 @@ def ways_in(
 
 
 def _open(url: str, note: Say) -> None:
-    """Start a browser, whose arguments every user of the machine can read."""
+    """Start a browser. Every user of the machine can read its arguments."""
     try:
         opened = webbrowser.open(url)
     except Exception:  # whatever a browser's starter raises
@@ -100,7 +100,7 @@ def _user(environment: Mapping[str, str]) -> str:
 
 
 def no_browser(environment: Mapping[str, str], platform: str) -> str:
-    """Why no browser can be opened here; "" where one may be."""
+    """Reason why no browser can be opened; "" if one can."""
     shown = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY") or environment.get("BROWSER")
     if platform.startswith(("linux", "freebsd")) and not shown:
         return "there is no display"

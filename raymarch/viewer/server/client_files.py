@@ -1,4 +1,4 @@
-"""Files of the viewer's page: its parts joined to one module for pages and notebooks."""
+"""Files of the viewer's page. The client's parts are joined into one module for pages and notebooks."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def refusal(asked: Asked, token: str, pages: int = 0, ticket: str = "", hosts: S
 
 
 def _of_place(asked: Asked, hosts: Sequence[str]) -> Refusal | None:
-    """Refusal by the names that a request was sent to, and from."""
+    """Refusal by a request's Host and Origin."""
     host = asked.one("host")
     if host is None:
         return Refusal(421, "the request names no host, or several; open the URL that raymarch printed")
@@ -199,7 +199,7 @@ def _of_place(asked: Asked, hosts: Sequence[str]) -> Refusal | None:
 
 
 def _allow(host: str) -> str:
-    """What lets a name in."""
+    """How to allow a host name."""
     name = _name_and_port(host)[0] if NAME.fullmatch(host) else "NAME"
     return f"start the viewer with --allow-host {name} (rm.view: hosts=['{name}']); see {MANUAL}"
 

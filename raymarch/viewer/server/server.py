@@ -45,7 +45,7 @@ FAREWELL = 1.5  # seconds that pages have to take their leave
 
 
 class Outbox:
-    """Messages that wait for a page: a whole picture takes the place of those before it."""
+    """Messages that wait for a page. A whole picture replaces the pictures before it."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[bool, bool, bytes]] = deque()
@@ -106,7 +106,7 @@ class PageServer:
         return Response(status, "OK" if refused is None else "Refused", Headers(headers), body)
 
     def _of_socket(self, asked: Asked, refused: Refusal) -> Refusal:
-        """Refusal of a WebSocket, kept; the page that asks at its address why it gets none is told of that one."""
+        """Refusal of a WebSocket. It is kept, and the page that then asks for the reason gets it."""
         if (asked.one("upgrade") or "").lower() == "websocket":
             self._socket_refused = refused.why
         elif refused.status == 426 and self._socket_refused:
@@ -114,7 +114,7 @@ class PageServer:
         return refused
 
     def _admitted(self, connection: Any) -> Refusal | None:
-        """Use of the ticket, which is good once, and for this user alone; a refusal for others."""
+        """Redemption of the ticket, which is good once and for this user only; others get a refusal."""
         if is_of_another_user(connection.remote_address[1], connection.local_address[1]):
             return Refusal(403, "the browser is not known to be this user's; open the URL that raymarch printed")
         self.ticket = ""
@@ -144,7 +144,7 @@ class PageServer:
             self.inbox.put({"page": number, "type": "close"})
 
     def _take(self, number: int, text: Any) -> dict[str, Any] | None:
-        """Hand a page's message on; an answer where this process has one."""
+        """Pass a page's message on to the owner, or answer it here."""
         try:
             message = json.loads(text) if isinstance(text, str) else None
         except (ValueError, RecursionError):
@@ -167,7 +167,7 @@ class PageServer:
                 await socket.send(data if binary else data.decode())
 
     def deliver(self, header: dict[str, Any], body: bytes) -> None:
-        """Message of the owner, for one page or for all."""
+        """Deliver a message of the owner to one page, or to all."""
         if header.get("hello"):  # what pages get that come while the owner is busy
             self.hello = [(header["binary"], body)]
         to = header.get("to")
@@ -259,14 +259,14 @@ def guarded_connection() -> type:
 
 
 def _pong(number: Any) -> dict[str, Any]:
-    """Answer to a ping; what is no number is not sent back, as it may be long."""
+    """Answer to a ping. Anything but a number is not sent back, because it may be long."""
     if not isinstance(number, int | float) or not abs(number) < 2**53:
         return {"type": "error", "text": "ping: id is no number below 2^53; give a whole number"}
     return {"type": "pong", "id": number}
 
 
 def _quiet(told: set[str]) -> Callable[[Any, dict[str, Any]], None]:
-    """Handler of what goes wrong in the loop, such as no more connections: a line, once, and it goes on."""
+    """Handler of errors in the loop, such as a lack of connections. It logs a line once, and the loop goes on."""
 
     def handle(loop: Any, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -334,7 +334,7 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
 
 
 def main() -> None:
-    """Serve what the owner, on stdin, sends; it begins with a token and a port."""
+    """Serve the owner's messages from stdin. The first one has a token and a port."""
     import logging
 
     logging.getLogger("websockets").addHandler(logging.NullHandler())  # else a page that vanishes is a traceback

@@ -1,4 +1,4 @@
-"""Server process of the viewer, as its owner has it: started, spoken to and ended."""
+"""The owner's side of the viewer's server process: it starts the process, exchanges messages with it and ends it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ServerProcess:
 
     @property
     def port(self) -> int:
-        """Port that it listens on; RaymarchError where it does not."""
+        """Port that the server listens on; RaymarchError if it does not listen."""
         self._answered.wait(PATIENCE)
         if self._heard.get("type") == "listening":
             return self._heard["port"]
@@ -117,7 +117,7 @@ class ServerProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process runs."""
         return self._child.poll() is None and not self.inbox.closed
 
     def send(

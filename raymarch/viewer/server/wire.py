@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-# User at the other end of a connection within this machine, where the system tells: Linux does.
+# Linux tells which user is at the other end of a connection within the machine.
 
 TABLES = Path("/proc/net/tcp"), Path("/proc/net/tcp6")  # where an end of IPv6 stands, though it reach one of IPv4
 ROOT = 0  # who may read everything anyway
@@ -52,7 +52,7 @@ def is_of_another_user(peer: int, own: int) -> bool:
     return not users or not users <= {ROOT, os.getuid()}
 
 
-# Messages between the viewer's owner and its server: a pipe of bytes, each message with its lengths in front.
+# The owner and the server exchange messages through a pipe. The lengths of header and body come before each message.
 
 LENGTHS = struct.Struct("<II")  # of the header and of the body
 MOST_BODY = 1 << 28
@@ -70,7 +70,7 @@ def packed(header: dict[str, Any], body: bytes = b"") -> bytes:
 
 
 def read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    """Next message of a stream; None where it has ended, also in the middle of one."""
+    """Next message of a stream; None at its end, also if that cuts a message."""
     lengths = stream.read(LENGTHS.size)
     if len(lengths) < LENGTHS.size:
         return None
@@ -87,13 +87,13 @@ def for_page(header: dict[str, Any], data: bytes | None) -> tuple[bool, bytes]:
     return (False, text) if data is None else (True, struct.pack("<I", len(text)) + text + data)
 
 
-# Newest messages of pages: of cameras, and of looks that say the same things, the last alone waits to be taken.
+# Of cameras, and of looks that change the same settings, only the latest message waits.
 
 MOST = 256  # messages of a page that wait; what comes then is dropped, but for cameras
 
 
 class Newest:
-    """Messages of pages that wait for who is busy; one thread puts, another takes.
+    """Mailbox of the pages' messages: one thread puts them, another takes them.
 
     A message is a mapping with the number of its page, "page", and its "type".
 
@@ -111,7 +111,7 @@ class Newest:
         self._closed = False
 
     def put(self, message: dict[str, Any]) -> None:
-        """Put a message behind those that wait, in the place of an older one that it makes idle."""
+        """Add a message and remove the waiting ones that it supersedes."""
         with self._changed:
             same = [each for each in self._waiting if each["page"] == message["page"]]
             for each in _made_idle(same, message):
@@ -121,14 +121,14 @@ class Newest:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Say that nothing will come any more."""
+        """Close the mailbox: no message comes after this."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     @property
     def closed(self) -> bool:
-        """Whether nothing will come any more."""
+        """Whether the mailbox is closed."""
         return self._closed
 
     def take(self, seconds: float = 0.0) -> list[dict[str, Any]]:
@@ -176,7 +176,7 @@ class Wire(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether it carries anything still."""
+        """Whether the wire is open."""
 
     def send(
         self, header: dict[str, Any], data: bytes | None = None, to: int | None = None, hello: bool = False

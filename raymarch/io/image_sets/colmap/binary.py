@@ -13,6 +13,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import require_file, require_file_budget
+from raymarch.io.image_sets.camera_models import camera_model
 from raymarch.io.image_sets.colmap.model import (
     CURE,
     ModelCamera,
@@ -23,9 +24,8 @@ from raymarch.io.image_sets.colmap.model import (
     require_new,
 )
 from raymarch.io.image_sets.frames import require_few
-from raymarch.io.image_sets.intrinsics import camera_model
 
-LONGEST_NAME = 4096  # bytes, the longest path that systems have
+MAX_NAME = 4096  # bytes, the longest path that systems have
 CAMERA, IMAGE, OBSERVATION, POINT, TRACK = (
     struct.Struct(f"<{code}") for code in ("IiQQ", "I7dI", "ddQ", "Q3d3Bd", "II")
 )
@@ -72,10 +72,10 @@ class Records:
     def text(self) -> str:
         """Text that a null ends, in UTF-8."""
         start = self.file.tell()
-        data = self.file.read(min(LONGEST_NAME, self.left))
+        data = self.file.read(min(MAX_NAME, self.left))
         end = data.find(b"\0")
         if end < 0:
-            raise RaymarchError(f"{self.path}, {self.at}: name does not end, want at most {LONGEST_NAME} bytes; {CURE}")
+            raise RaymarchError(f"{self.path}, {self.at}: name does not end, want at most {MAX_NAME} bytes; {CURE}")
         self.file.seek(start + end + 1)
         self.left -= end + 1
         try:

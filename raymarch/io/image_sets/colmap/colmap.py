@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +12,10 @@ import numpy as np
 from raymarch.arguments.checks import WORLD
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
-from raymarch.io.files.strict import require_folder
 from raymarch.io.image_sets import llff
-from raymarch.io.image_sets.colmap import binary
-from raymarch.io.image_sets.colmap import text as colmap_text
+from raymarch.io.image_sets.calibration import naming, sized
+from raymarch.io.image_sets.camera_models import lens_of
+from raymarch.io.image_sets.colmap import binary, text
 from raymarch.io.image_sets.colmap.model import (
     KINDS,
     PLACES,
@@ -27,31 +26,29 @@ from raymarch.io.image_sets.colmap.model import (
     models_in,
     world_from_camera,
 )
-from raymarch.io.image_sets.frames import (
+from raymarch.io.image_sets.frame_file import (
     AS_LISTED,
-    CAMERAS_ALONE,
     IS_THERE,
     UNENCODABLE,
-    Frame,
     frame_file,
     instead,
-    present,
     spelt_alike,
     tail,
-    views_of_frames,
     with_suffix,
 )
-from raymarch.io.image_sets.intrinsics import lens_of, sized
-from raymarch.io.image_sets.reader import Reader, held_out
+from raymarch.io.image_sets.frames import Frame, present, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.read_options import ReadOptions, by_options
+from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin, places_of
 
-# What is read of a COLMAP set: which of several models, which folder of images, which of the points.
-
-PARSERS = {"bin": binary, "txt": colmap_text}
+log = logging.getLogger("raymarch")
+PARSERS = {"bin": binary, "txt": text}
+FILES = tuple(f"{where}cameras.{kind}" for place in PLACES for where in place for kind in KINDS)
 PHOTOS = ("images", "input", "", "images_2", "images_4", "images_8")  # folders, the first with one of the images
-LEAST_TRACK, MOST_ERROR = 3, 3.0  # images that see a point; its error in medians of all
-FEWEST_POINTS = 50  # that tell more than all together
+MIN_TRACK, MAX_ERROR = 3, 3.0  # images that see a point; its error in medians of all
+MIN_POINTS = 50  # good ones that tell more than all together
 
 
 class Model(NamedTuple):
@@ -60,6 +57,72 @@ class Model(NamedTuple):
     files: ModelFiles
     cameras: dict[int, ModelCamera]
     images: dict[int, ModelImage]
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has a model whose cameras can be read, and not LLFF's table with other images."""
+    has_model = any(_has_cameras(files) for files in models_in(folder))
+    return has_model and not (llff.detect(folder) and lacks_images(folder))
+
+
+def _has_cameras(files: ModelFiles) -> bool:
+    try:
+        return bool(PARSERS[files.kind].read_cameras(files.path("cameras")))
+    except RaymarchError:
+        return False
+
+
+def read(folder: Path, options: ReadOptions) -> Views:
+    """Views of one split of the model with most images, which the log names where there are several.
+
+    Cameras are of any of COLMAP's models 0 to 9, scaled to the images where these are smaller or larger. Images are
+    looked for in `images`, beside the model and above it, else in `images_2`, `_4`, `_8`; masks in `masks` beside that
+    folder, or in the set's own where images lie in that, as `<image>.png`, black where pixels are not to count.
+
+    Raises RaymarchError that names the file, what is wrong and the cure.
+
+    Example:
+        >>> COLMAP.read("garden", "test", downscale=4).sizes[0]  # doctest: +SKIP
+        (1297, 840)
+    """
+    model = largest_model(folder)
+    source = model.files.path("images")
+    inside, root = folder_of_images(folder, model, options.cameras_alone)
+    masks = (inside if inside.resolve() == root else inside.parent) / "masks"
+    origin = new_origin(places_of(model.images.values(), lambda image: world_from_camera(image, "")[:3, 3]), source)
+    frames = list[Frame]()
+    for number, image in model.images.items():
+        where = f"{source}, image {number}"
+        file = frame_file(inside, root, image.name, where, options.follow_links, key="name")
+        if image.camera not in model.cameras:
+            raise RaymarchError(
+                f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
+            )
+        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", origin=origin)
+        frames.append(
+            Frame(
+                file,
+                camera,
+                _mask(masks, file.relative_to(inside), root, options.follow_links),
+                sensor=True,
+                size=_size(model, image),
+            )
+        )
+    if masked := sum(frame.mask is not None for frame in frames):
+        log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), masks)
+    elif frames and next(masks.glob("*"), None) is not None:
+        name = frames[0].file.name
+        log.warning("%s: none of its files is the mask of an image; name them as COLMAP does, %s.png", masks, name)
+    there = present([frame.file for frame in frames], source, options)
+    frames = held_out([frames[i] for i in there], options, source)
+    return views_of_frames(
+        frames,
+        inside,
+        source,
+        options,
+        points=points_of_model(model.files, origin),
+        origin=origin,
+    )
 
 
 def largest_model(folder: Path) -> Model:
@@ -88,7 +151,7 @@ def largest_model(folder: Path) -> Model:
     return best
 
 
-def folder_of_images(folder: Path, model: Model) -> tuple[Path, Path]:
+def folder_of_images(folder: Path, model: Model, cameras_alone: bool) -> tuple[Path, Path]:
     """Folder in which any of the model's images is, and the one out of which nothing is read.
 
     It is in the set, the nearer to the model the first; or beside it, where the set is the folder of the model.
@@ -97,12 +160,12 @@ def folder_of_images(folder: Path, model: Model) -> tuple[Path, Path]:
     for place, root in _places_of_images(folder, model.files):
         if place.is_dir() and any(_is_there(place, name) for name in names):
             return place, root.resolve()
-    if CAMERAS_ALONE.get():
+    if cameras_alone:
         return folder / PHOTOS[0], folder.resolve()
     there = (
         place / names[0].replace("\\", "/") for place, _ in _places_of_images(folder, model.files) if place.is_dir()
     )
-    hint = next((text for file in there if file.parent.is_dir() and (text := instead(file))), "")
+    hint = next((found for file in there if file.parent.is_dir() and (found := instead(file))), "")
     cure = AS_LISTED if hint.endswith(IS_THERE) else "put them there, or name the folder that holds both"
     raise RaymarchError(
         f"{folder}: has a COLMAP model but none of its {len(names)} images ({named(sorted(names), 3)}{hint}), want them"
@@ -146,107 +209,6 @@ def _is_there(place: Path, name: str) -> bool:
         return False
 
 
-def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.ndarray | None:
-    """Points (point, 3) of a model that 3 or more images see, with an error of at most 3 medians; None where none is.
-
-    A point seen twice has its depth from one pair of rays, and one with a large error from a wrong match: both lie
-    far off, and would make any box too large. All are taken where fewer than 50 are left, as from models of few images.
-    `origin` as of `new_origin`.
-    """
-    path = files.path("points3D")
-    if not path.is_file() or not path.stat().st_size:
-        return None
-    points: ModelPoints = PARSERS[files.kind].read_points(path)
-    places = points.places if origin is None else points.places - origin
-    there = (abs(places) < WORLD).all(1)
-    if not there.any():
-        return None
-    good = there & (points.tracks >= LEAST_TRACK) & (points.errors <= MOST_ERROR * np.median(points.errors))
-    return places[good if good.sum() >= FEWEST_POINTS else there]
-
-
-log = logging.getLogger("raymarch")
-
-FILES = tuple(f"{where}cameras.{kind}" for place in PLACES for where in place for kind in KINDS)
-
-
-def detect(folder: Path) -> bool:
-    """Detection: whether the folder has a model whose cameras can be read, and not LLFF's table with other images."""
-    has_model = any(_has_cameras(files) for files in models_in(folder))
-    return has_model and not (llff.detect(folder) and lacks_images(folder))
-
-
-def _has_cameras(files: ModelFiles) -> bool:
-    try:
-        return bool(PARSERS[files.kind].read_cameras(files.path("cameras")))
-    except RaymarchError:
-        return False
-
-
-def read(
-    folder: str | os.PathLike[str],
-    split: str = "train",
-    *,
-    follow_links: bool = False,
-    for_fit: bool = True,
-    downscale: float = 1.0,
-    holdout: int = 8,
-) -> Views:
-    """Views of one split of the model with most images, which the log names where there are several.
-
-    Cameras are of any of COLMAP's models 0 to 9, scaled to the images where these are smaller or larger. Images are
-    looked for in `images`, beside the model and above it, else in `images_2`, `_4`, `_8`; masks in `masks` beside that
-    folder, or in the set's own where images lie in that, as `<image>.png`, black where pixels are not to count. Options
-    as of `load_views`.
-
-    Raises RaymarchError that names the file, what is wrong and the cure.
-
-    Example:
-        >>> read("garden", "test", downscale=4).sizes[0]  # doctest: +SKIP
-        (1297, 840)
-    """
-    folder = require_folder(folder)
-    model = largest_model(folder)
-    source = model.files.path("images")
-    inside, root = folder_of_images(folder, model)
-    masks = (inside if inside.resolve() == root else inside.parent) / "masks"
-    origin = new_origin(places_of(model.images.values(), lambda image: world_from_camera(image, "")[:3, 3]), source)
-    frames = list[Frame]()
-    for number, image in model.images.items():
-        where = f"{source}, image {number}"
-        file = frame_file(inside, root, image.name, where, follow_links, key="name")
-        if image.camera not in model.cameras:
-            raise RaymarchError(
-                f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
-            )
-        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", origin=origin)
-        frames.append(
-            Frame(
-                file,
-                camera,
-                _mask(masks, file.relative_to(inside), root, follow_links),
-                sensor=True,
-                size=_size(model, image),
-            )
-        )
-    if masked := sum(frame.mask is not None for frame in frames):
-        log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), masks)
-    elif frames and next(masks.glob("*"), None) is not None:
-        name = frames[0].file.name
-        log.warning("%s: none of its files is the mask of an image; name them as COLMAP does, %s.png", masks, name)
-    there = present([frame.file for frame in frames], source)
-    frames = held_out([frames[i] for i in there], split, holdout, source)
-    return views_of_frames(
-        frames,
-        inside,
-        source,
-        for_fit=for_fit,
-        downscale=downscale,
-        points=points_of_model(model.files, origin),
-        origin=origin,
-    )
-
-
 def _size(model: Model, image: ModelImage) -> tuple[int, int]:
     camera = model.cameras[image.camera]
     return camera.width, camera.height
@@ -273,14 +235,28 @@ def camera_of_image(
     p, focals = camera.parameters, camera.model.focals
     full, principal = (camera.width, camera.height), p[focals : focals + 2]
     pose = moved_pose(world_from_camera(image, where), origin)
-    try:
-        lens = lens_of(camera.model, p)
-        return sized(
-            pose, (p[0], p[focals - 1]), principal, full, lens, (width, height), where, orientation, sensor=True
-        )
-    except RaymarchError as error:
-        text = str(error)
-        raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
+    with naming(where):
+        lens, focal = lens_of(camera.model, p), (p[0], p[focals - 1])
+        return sized(pose, focal, principal, full, lens, (width, height), where, orientation, sensor=True)
 
 
-COLMAP = Reader("COLMAP", detect, read, FILES)
+def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.ndarray | None:
+    """Points (point, 3) of a model that 3 or more images see, with an error of at most 3 medians; None where none is.
+
+    A point seen twice has its depth from one pair of rays, and one with a large error from a wrong match: both lie
+    far off, and would make any box too large. All are taken where fewer than 50 are left, as from models of few images.
+    `origin` as of `new_origin`.
+    """
+    path = files.path("points3D")
+    if not path.is_file() or not path.stat().st_size:
+        return None
+    points: ModelPoints = PARSERS[files.kind].read_points(path)
+    places = points.places if origin is None else points.places - origin
+    there = (abs(places) < WORLD).all(1)
+    if not there.any():
+        return None
+    good = there & (points.tracks >= MIN_TRACK) & (points.errors <= MAX_ERROR * np.median(points.errors))
+    return places[good if good.sum() >= MIN_POINTS else there]
+
+
+COLMAP = Reader("COLMAP", detect, by_options(read), FILES)

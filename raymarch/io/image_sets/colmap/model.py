@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.image_sets.intrinsics import CameraModel
+from raymarch.io.image_sets.camera_models import CameraModel
 
 PLACES = [  # where models lie, seen from the set; of the first place that has any
     ("",),
@@ -19,7 +19,7 @@ PLACES = [  # where models lie, seen from the set; of the first place that has a
     ("dense/", "dense/sparse/", "dense/*/sparse/"),
 ]
 KINDS = ("bin", "txt")  # the first is taken where both are there
-MOST_MODELS = 100  # that are looked at
+MAX_MODELS = 100  # that are looked at
 CURE = "export the COLMAP model again"
 
 
@@ -77,7 +77,7 @@ def models_in(folder: Path) -> list[ModelFiles]:
     if not folder.is_dir():
         return []
     found = ([files for where in place for files in _models_at(folder, where)] for place in PLACES)
-    return next(filter(None, found), [])[:MOST_MODELS]
+    return next(filter(None, found), [])[:MAX_MODELS]
 
 
 def _models_at(folder: Path, where: str) -> Iterator[ModelFiles]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import require_file, require_file_budget
+from raymarch.io.image_sets.camera_models import camera_model
 from raymarch.io.image_sets.colmap.model import (
     CURE,
     ModelCamera,
@@ -22,9 +23,8 @@ from raymarch.io.image_sets.colmap.model import (
     require_new,
 )
 from raymarch.io.image_sets.frames import require_few
-from raymarch.io.image_sets.intrinsics import camera_model
 
-LONGEST_LINE = 4 << 20  # bytes; of what an image observes, or of the images that see a point
+MAX_LINE = 4 << 20  # bytes; of what an image observes, or of the images that see a point
 T = TypeVar("T", int, float)
 
 
@@ -77,9 +77,9 @@ def _lines(path: Path, wanted: str) -> Iterator[Lines]:
 
     def bounded() -> Iterator[bytes]:
         with path.open("rb") as file:
-            while line := file.readline(LONGEST_LINE):
-                if len(line) == LONGEST_LINE:
-                    raise RaymarchError(f"{path}: has a line over {LONGEST_LINE} bytes; is it a COLMAP file?")
+            while line := file.readline(MAX_LINE):
+                if len(line) == MAX_LINE:
+                    raise RaymarchError(f"{path}: has a line over {MAX_LINE} bytes; is it a COLMAP file?")
                 yield line
 
     try:

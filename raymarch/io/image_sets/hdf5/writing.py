@@ -16,7 +16,7 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused, replacing
 from raymarch.io.files.hdf5 import digest_of
 from raymarch.io.image_sets.frames import require_few
-from raymarch.io.image_sets.hdf5 import reading as layout
+from raymarch.io.image_sets.hdf5 import layout
 from raymarch.views.views import Views
 
 CHUNK = 128 << 10  # bytes; as of volumes, it keeps images of one colour under what the opener refuses
@@ -79,6 +79,7 @@ class _Writer:
             "source": views.source,
             "box": None if views.box is None else np.asarray(views.box, float).ravel().tolist(),
             **({} if views.origin is None else {"origin": list(views.origin)}),
+            **({} if views.bounds is None else {"bounds": views.bounds.ravel().tolist()}),
             "points": None if views.points is None or not len(views.points) else self._place(views.points),
         }
 
@@ -117,8 +118,8 @@ class _Writer:
         parts = {name: stream.finish() for name, stream in self._pixels.items()}
         record = {"names": self._names, "lenses": self._lenses, "splits": self.splits}
         arrays = {"record": np.array(json.dumps(record, allow_nan=False).encode("ascii"))}
-        if arrays["record"].dtype.itemsize > layout.LARGEST_RECORD:
-            raise RaymarchError(f"names are over {layout.LARGEST_RECORD:,} bytes long; split the set")
+        if arrays["record"].dtype.itemsize > layout.MAX_RECORD:
+            raise RaymarchError(f"names are over {layout.MAX_RECORD:,} bytes long; split the set")
         for name, (row, kind) in layout.TABLES.items():
             rows = self._rows[name]
             array = np.concatenate(rows) if name == "points" and rows else np.array(rows, kind).reshape(-1, *row)

@@ -9,8 +9,8 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.scalar_format import sheared_by
-from raymarch.volumes.placement import world_from_world
 from raymarch.volumes.scalar_volume import ScalarVolume
+from raymarch.volumes.world_axes import world_from_world
 
 WORLD = "LPS"
 CAPTURE = "1.2.840.10008.5.1.4.1.1.7"  # class of secondary captures

@@ -1,4 +1,4 @@
-"""HDF5 schema of a scalar volume, a kind of file of its own: values as stored, with what they mean as attributes.
+"""HDF5 file of a scalar volume, a kind of file of its own: values as stored, with what they mean as attributes.
 
 The values lie (z, y, x), x the fastest, as imaging and XDMF have them.
 """
@@ -17,7 +17,8 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.io.files.hdf5 import CURE, attributes, opened
 from raymarch.io.volumes.format import require_one_place
-from raymarch.io.volumes.hdf5.schema import digest_of, provenance_of, text_of
+from raymarch.io.volumes.hdf5.provenance import provenance_of, provenance_text
+from raymarch.io.volumes.hdf5.schema import digest_of, naming, require_place
 from raymarch.io.volumes.source import Source, volume_of
 from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.views.views import require_colour
@@ -37,7 +38,7 @@ def arrays_of(volume: ScalarVolume, path: str | os.PathLike[str]) -> dict[str, n
         "values": np.ascontiguousarray(volume.values.T, volume.values.dtype.newbyteorder("<")),
         "world_from_index": np.array(volume.world_from_index, "<f8"),
         "background": np.array(require_colour(volume.background), "<f8"),
-        "provenance": text_of(volume.provenance, path),
+        "provenance": provenance_text(volume.provenance, path),
     }
 
 
@@ -65,11 +66,7 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     sizes = SIZES.get(values.dtype.kind, ())
     if values.ndim != 3 or min(values.shape) < 2 or values.dtype.itemsize not in sizes:
         raise RaymarchError(f"{path}: values are {values.dtype} {values.shape}, want numbers (x, y, z); {CURE}")
-    for name, want in (("world_from_index", (4, 4)), ("background", (3,))):
-        if file[name].shape != want or file[name].dtype.str != "<f8":
-            raise RaymarchError(f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {CURE}")
-    if file["provenance"].shape != () or file["provenance"].dtype.kind != "S":
-        raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {CURE}")
+    require_place(file, path)
     notes = {(owner, name): value for owner in ("/", *NAMES) for name, value in attributes(file[owner]).items()}
     wanted = {("values", "slope"): "f", ("values", "intercept"): "f", ("/", "digest"): "S"}
     wanted |= {(owner, name): "S" for name, owner in TEXTS.items() if (owner, name) in notes}
@@ -91,9 +88,6 @@ def about(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> dict[s
         "background": require_colour(file["background"][()].tolist()),
         "provenance": provenance_of(np.asarray(file["provenance"][()]), path),
     }
-
-
-# HDF5 file of a scalar volume: read, in part if asked, and described.
 
 
 def is_scalar(path: str | os.PathLike[str]) -> bool:
@@ -148,9 +142,5 @@ def _source(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> Sour
 def _scalar_file(
     path: str | os.PathLike[str], streamed: tuple[str, ...]
 ) -> Iterator[tuple[h5py.File, Notes]]:  # fmt: skip
-    with opened(path, FORMAT, VERSION, NAMES, streamed=streamed) as file:
-        try:
-            yield file, checked_notes(file, path)
-        except RaymarchError as error:
-            text = str(error)
-            raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {CURE}") from error
+    with opened(path, FORMAT, VERSION, NAMES, streamed=streamed) as file, naming(path):
+        yield file, checked_notes(file, path)

@@ -17,10 +17,10 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.boxes import corners_of, require_affine
 from raymarch.geometry.ndc import corners_in_world, require_ndc
 from raymarch.io.files.atomic import refused
-from raymarch.io.files.hdf5 import CURE, DAMAGE, LARGEST_CHUNK, declared_bytes, opened
+from raymarch.io.files.hdf5 import CURE, DAMAGE, MAX_CHUNK, declared_bytes, opened
 from raymarch.io.volumes.format import Format, part_of
 from raymarch.io.volumes.hdf5 import scalar, schema
-from raymarch.io.volumes.hdf5.schema import provenance_of
+from raymarch.io.volumes.hdf5.provenance import provenance_of
 from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary
 from raymarch.views.views import require_colour
 from raymarch.volumes.samples import BOXES
@@ -89,7 +89,7 @@ def _read_volume(path: str | os.PathLike[str]) -> Volume:
             schema.boxes_of(notes, path),
             schema.ndc_of(notes),
         )
-        if "table" in file:
+        if schema.TABLE in file:
             return Volume.of_bricks(schema.bricks_of(arrays), schema.shape_of(notes, file, path), *place)
         return Volume(arrays["density"], arrays["features"], *place)
 
@@ -103,10 +103,8 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
         return scalar.describe(path)
     with _volume_file(path) as file:
         notes = schema.checked_notes(file, path)
-        sparse, samples = (
-            "table" in file,
-            [file[name] for name in ("density", "features", *schema.MORE) if name in file],
-        )
+        sparse = schema.TABLE in file
+        samples = [file[name] for name in ("density", "features", schema.TABLE) if name in file]
         affine = require_affine(file["world_from_index"][()])
         require_colour(file["background"][()].tolist())
         boxes = BOXES("boxes", schema.boxes_of(notes, path))
@@ -132,12 +130,11 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
 @contextmanager
 def _volume_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     """The opened file; what a value of the package refuses about its content gets the file's name."""
-    with opened(path, schema.FORMAT, schema.VERSION, schema.NAMES, more=schema.MORE) as file:
-        try:
-            yield file
-        except RaymarchError as error:
-            text = str(error)
-            raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {CURE}") from error
+    with (
+        opened(path, schema.FORMAT, schema.VERSION, schema.NAMES, optional=(schema.TABLE,)) as file,
+        schema.naming(path),
+    ):
+        yield file
 
 
 def _write(file: h5py.File, name: str, array: np.ndarray, *, in_bricks: bool) -> None:
@@ -153,7 +150,7 @@ def _chunk_of(array: np.ndarray) -> tuple[int, ...] | None:
     if array.ndim == 0:
         return None
     edge = 16
-    while (chunk := _chunk(array.shape, edge)) and math.prod(chunk) * array.itemsize > LARGEST_CHUNK:
+    while (chunk := _chunk(array.shape, edge)) and math.prod(chunk) * array.itemsize > MAX_CHUNK:
         edge //= 2
     return chunk
 

@@ -1,0 +1,150 @@
+"""Image of a mode that composites: each sample's own colour, or the one that a transfer function has for its value."""
+
+import taichi as ti
+
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.gather import gather, gather_slope
+from raymarch.kernels.field.harmonics import basis_slope
+from raymarch.kernels.field.touched import add_features
+from raymarch.kernels.integrator.composited import Quantity, composited, worth_of_light
+from raymarch.kernels.integrator.mode import background_of
+from raymarch.kernels.integrator.remaining import gain_behind, remaining_at_first
+from raymarch.kernels.integrator.sample import colour_at, fetch
+from raymarch.kernels.integrator.scene import Scene
+
+
+def has_own_colour(scene: Scene) -> bool:
+    """Whether features make the colours."""
+    return scene.variant.mode.colour and not scene.variant.mode.classifies
+
+
+def features_move(scene: Scene) -> bool:
+    """Whether a push moves features."""
+    return has_own_colour(scene) and scene.dots is not None and scene.dots.channels > 0
+
+
+def feature_columns(scene: Scene) -> int:
+    """Count of numbers by which the features of a sample move; 1 where none does."""
+    return scene.dots.channels * scene.dots.columns if features_move(scene) else 1
+
+
+@ti.func
+def read(scene: ti.template(), ray: ti.template(), at: ti.template(), shade):
+    """Colour (3,)."""
+    colour = ti.Vector.one(float, 3)
+    if ti.static(scene.variant.mode.classifies):
+        colour = ti.Vector([shade[0], shade[1], shade[2]])
+    elif ti.static(scene.variant.mode.colour):
+        place = where(scene.grid, at.cell)
+        own = colour_at(scene.grid, scene.variant, place, at.f, ray.Y, fetch(scene.grid, place, at.f))
+        colour = ti.Vector([own[0], own[1], own[2]])
+    return colour
+
+
+@ti.func
+def look(scene: ti.template(), ray: ti.template(), at: ti.template(), o: ti.template(), on):
+    """Colour, and its derivatives by place and heading (3, 3), and the features' tangents."""
+    seen = ti.Struct(
+        y=ti.Vector.zero(float, 3), by_place=ti.Matrix.zero(float, 3, 3), by_heading=ti.Matrix.zero(float, 3, 3),
+        dots=ti.Vector.zero(float, ti.static(feature_columns(scene))),
+    )  # fmt: skip
+    if on:
+        if ti.static(has_own_colour(scene) and scene.sloped):
+            own_slopes(scene, ray, at, seen)
+        else:
+            seen.y = read(scene, ray, at, o.shade)
+        if ti.static(features_move(scene)):
+            seen.dots = gather(scene.dots.features, at.cell, at.f)
+    return seen
+
+
+@ti.func
+def own_slopes(scene: ti.template(), ray: ti.template(), at: ti.template(), seen: ti.template()):
+    """Colour of `sum_k c_k Y_k` and its derivatives."""
+    v, vx, vy, vz = gather_slope(scene.grid.features, where(scene.grid, at.cell), at.f)
+    slope_of_Y, total = basis_slope(scene.grid.degree, ray.heading), ti.Vector.zero(float, 3)
+    by_place, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
+    for k in ti.static(range((scene.grid.degree + 1) ** 2)):
+        for c in ti.static(range(3)):
+            total[c] += ray.Y[k] * v[3 * k + c]
+            by_place[c, 0] += ray.Y[k] * vx[3 * k + c]
+            by_place[c, 1] += ray.Y[k] * vy[3 * k + c]
+            by_place[c, 2] += ray.Y[k] * vz[3 * k + c]
+            for a in ti.static(range(3)):
+                by_heading[c, a] += slope_of_Y[k, a] * v[3 * k + c]
+    seen.y = activation.colour(scene.variant, total)
+    s = activation.colour_slope(scene.variant, seen.y)
+    for c, a in ti.static(ti.ndrange(3, 3)):
+        by_place[c, a] *= s[c]
+        by_heading[c, a] *= s[c]
+    seen.by_place, seen.by_heading = by_place, by_heading
+
+
+@ti.func
+def pull(scene: ti.template(), ray: ti.template(), at: ti.template(), seen: ti.template(), d_y, slot, d: ti.template()):
+    if ti.static(scene.variant.mode.classifies):
+        for c in ti.static(range(3)):
+            d.shade[c] += d_y[c]
+    elif ti.static(scene.variant.mode.colour):
+        if ti.static(scene.by_volume):
+            d_sum = d_y * activation.colour_slope(scene.variant, seen.y)
+            d_features = ti.Vector.zero(float, scene.grid.features.n)
+            for b in ti.static(range((scene.grid.degree + 1) ** 2)):
+                for c in ti.static(range(3)):
+                    d_features[3 * b + c] = ray.Y[b] * d_sum[c]
+            add_features(scene.grid, slot, where(scene.grid, at.cell), at.f, d_features)
+        d.p += seen.by_place.transpose() @ d_y
+        d.view += seen.by_heading.transpose() @ d_y
+
+
+@ti.func
+def push(
+    scene: ti.template(), ray: ti.template(), at: ti.template(), seen: ti.template(), dot_shade, e, move: ti.template()
+):
+    dot = ti.Vector.zero(float, 3)
+    if ti.static(scene.variant.mode.classifies):
+        dot = ti.Vector([dot_shade[0], dot_shade[1], dot_shade[2]])
+    elif ti.static(scene.variant.mode.colour):
+        dot = seen.by_place @ move.p + seen.by_heading @ move.view
+        if ti.static(features_move(scene)):
+            slope = activation.colour_slope(scene.variant, seen.y)
+            for b in ti.static(range((scene.grid.degree + 1) ** 2)):
+                for c in ti.static(range(3)):
+                    dot[c] += slope[c] * ray.Y[b] * seen.dots[scene.dots.channels * e + 3 * b + c]
+    return dot
+
+
+@ti.func
+def finish(scene: ti.template(), ray: ti.template(), state: ti.template()):
+    """image = sum of weight times colour + T background, and T."""
+    seen = background_of(scene.variant, ray.background)
+    light = state.sum + state.T * seen
+    scene.rays.image[ray.r] = ti.Vector([light[0], light[1], light[2], state.T])
+
+
+@ti.func
+def start_pull(scene: ti.template(), ray: ti.template()):
+    d_image = scene.rays.image.grad[ray.r]
+    remaining, carry = remaining_at_first(scene.rays, scene.variant, ray.r, ray.background)
+    behind = gain_behind(scene.variant, d_image, ray.background)
+    return worth_of_light(ti.Vector([d_image[0], d_image[1], d_image[2]]), remaining, carry, behind)
+
+
+@ti.func
+def finish_push(scene: ti.template(), ray: ti.template(), state: ti.template(), dot: ti.template()):
+    seen = background_of(scene.variant, ray.background)
+    for e in range(scene.columns):
+        light = ti.Vector([dot.sum[e, 0], dot.sum[e, 1], dot.sum[e, 2], 0.0])
+        scene.out[ray.r, e] = light + dot.T[e] * ti.Vector([seen[0], seen[1], seen[2], 1.0])
+
+
+COLOUR = Quantity(3, read, look, pull, push)
+
+
+def image_of(quantity: Quantity):
+    """Integrand of an image whose samples have such colours (3,)."""
+    return composited("image", quantity, finish, start_pull, finish_push)
+
+
+IMAGE = image_of(COLOUR)

@@ -1,0 +1,344 @@
+"""Loops along rays, written once for every mode: a traversal visits samples, and each task says what a visit does.
+
+A sample lies between two ends, at t = t_first + share (t_last - t_first) in a cell, or at a step counted from where the
+segment begins: so its place moves with the ray, and with its ends and the length of a step, as `by` says. An integrand
+gives the gradients by raw density, width, distance, place and heading (pull), or takes their tangents (push); what they
+mean for samples, ends and rays stands here.
+"""
+
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear, trilinear_slope, weights
+from raymarch.kernels.field.gather import gather, gather_slope, scatter
+from raymarch.kernels.field.touched import mark
+from raymarch.kernels.integrator.scene import PULL, PUSH, VALUE, carried, ray_of, segment_of
+from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.rays.cells import cell_at, exit_of, is_inside, next_cell
+from raymarch.kernels.rays.meeting import meet_adjoint, meet_tangent
+from raymarch.kernels.rays.rays import empty_steps, step_at, steps_of, widths_of
+
+GAUSS = 0.28867513459481287  # of a cell's length, from its middle to each of two points: 1 / (2 sqrt 3)
+
+
+# Visits: what each task does at a sample.
+
+
+@ti.func
+def visit(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(),
+    state: ti.template(), back: ti.template(), total: ti.template(),
+):  # fmt: skip
+    """Sample of a ray, by the scene's task; a pull leaves d_x, the gradient by the raw density, in `at.x`."""
+    if ti.static(scene.task == PULL):
+        pull(scene, ray, seg, at, by, state, back, total)
+    elif ti.static(scene.task == PUSH):
+        dot_x = ti.Vector.zero(float, scene.columns)
+        if ti.static(scene.dots_move):
+            dot_x = gather(scene.dots.density, at.cell, at.f)
+        scene.integrand.push(scene, ray, seg, at, by, dot_x, state, back, total)
+    else:
+        scene.integrand.value(scene, ray, at, state)
+
+
+@ti.func
+def pull(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(),
+    state: ti.template(), back: ti.template(), total: ti.template(),
+):  # fmt: skip
+    """Adjoint of a sample: what the image gains by it goes to the place it is read at, the ends and the step."""
+    zero, none = ti.cast(0.0, float), ti.Vector.zero(float, 3)
+    d = ti.Struct(
+        x=zero, width=zero, t=zero, p=none, view=none, frame=ti.Matrix.zero(float, 3, 3), shade=ti.Vector.zero(float, 4)
+    )
+    scene.integrand.pull(scene, ray, at, state, back, total.slot, d)
+    at.x = d.x
+    if ti.static(scene.sloped):
+        d_p = d.x * at.slope + d.p
+        d_t = d_p.dot(ray.d) + d.t
+        total.own += d_p
+        total.d += at.t * d_p
+        total.view += d.view
+        total.frame += d.frame
+        total.first += by.first * d_t + by.first_width * d.width
+        total.last += by.last * d_t + by.last_width * d.width
+        total.dt += by.step * d_t + by.step_width * d.width
+
+
+@ti.func
+def move_of(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(), dot_x,
+    total: ti.template(), e,
+):  # fmt: skip
+    """Tangents of a sample in column e: raw density, width, distance, place and heading; of a push by the volume
+    places move with levels alone."""
+    dot_t, dot_width = by.first * total.first[e] + by.last * total.last[e], ti.cast(0.0, float)
+    dot_width = by.first_width * total.first[e] + by.last_width * total.last[e]
+    p, view, x = dot_t * ray.d, ti.Vector.zero(float, 3), ti.cast(dot_x[e], float)
+    if ti.static(scene.by_rays):
+        dot_t += by.step * scene.moved.dot_dt[e]
+        dot_width += by.step_width * scene.moved.dot_dt[e]
+        p = seg.scale * scene.moved.dot_origin[ray.r, e] + at.t * scene.moved.dot_index_direction[ray.r, e]
+        p += dot_t * ray.d
+        view = scene.moved.dot_view_direction[ray.r, e]
+    if ti.static(scene.sloped):
+        x += at.slope.dot(p)
+    return ti.Struct(x=x, width=dot_width, t=dot_t, p=p, view=view)
+
+
+# Ends between which samples lie: faces of cells and boxes, planes that cut, where the ray begins.
+
+
+@ti.func
+def open_ends(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), first, first_face, last, last_face,
+    total: ti.template(),
+):  # fmt: skip
+    """Begin of what lies between two ends, at distances `first` and `last` and of these faces."""
+    if ti.static(scene.task == PULL):
+        total.first, total.last = ti.cast(0.0, float), ti.cast(0.0, float)
+    if ti.static(scene.task == PUSH and scene.by_rays):
+        for e in range(scene.columns):
+            total.first[e] = end_tangent(scene, ray, seg, first, first_face, e)
+            total.last[e] = end_tangent(scene, ray, seg, last, last_face, e)
+
+
+@ti.func
+def end_tangent(scene: ti.template(), ray: ti.template(), seg: ti.template(), t, face, e):
+    """Tangent of where an end is met."""
+    return meet_tangent(scene.grid, scene.rays, scene.moved, scene.variant, ray.r, e, ray.d, seg.scale, t, face)
+
+
+@ti.func
+def close_ends(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), first, first_face, last, last_face,
+    total: ti.template(),
+):  # fmt: skip
+    """End of it: what the ends gained goes to the ray."""
+    if ti.static(scene.task == PULL and scene.by_rays):
+        end_adjoint(scene, ray, seg, first, first_face, total.first, total)
+        end_adjoint(scene, ray, seg, last, last_face, total.last, total)
+
+
+@ti.func
+def end_adjoint(scene: ti.template(), ray: ti.template(), seg: ti.template(), t, face, d_t, total: ti.template()):
+    """Adjoint of where an end is met."""
+    meet_adjoint(
+        scene.grid, scene.rays, scene.variant, ray.r, ray.d, seg.scale, t, face, d_t,
+        total.own, total.d, total.place, total.way,
+    )  # fmt: skip
+
+
+@ti.func
+def leave_segment(scene: ti.template(), seg: ti.template(), total: ti.template()):
+    """What samples of a segment gave its own origin goes to the ray's."""
+    if ti.static(scene.task == PULL and scene.by_rays):
+        total.o += seg.scale * total.own
+        total.own = ti.Vector.zero(float, 3)
+
+
+# Traversal by steps: midpoints of steps from where the ray enters, the last one shorter.
+
+
+@ti.func
+def along_steps(
+    scene: ti.template(), ray: ti.template(), s0, k0, state: ti.template(), back: ti.template(), total: ti.template()
+):
+    """All samples from step k0 of segment s0 on, empty space left out."""
+    k = k0
+    for s in range(s0, ti.static(scene.grid.segments)):
+        seg = segment_of(scene, ray, s)
+        n = steps_of(seg.length, ray.step, ray.phase)
+        open_ends(scene, ray, seg, seg.near, seg.enters, seg.far, seg.leaves, total)
+        while k <= n and seg.length > 0 and scene.integrand.goes_on(scene, ray, state):
+            begin, width = step_at(scene.variant, 0.0, seg.length, ray.step, ray.phase, k)
+            p = seg.entry + (begin + 0.5 * width) * seg.way + seg.first
+            skip = empty_steps(scene.grid, ray.per_index, p, seg.way, ray.step)
+            if skip > 0:
+                k += skip
+            else:
+                at_step(scene, ray, seg, k, n, begin, width, p, state, back, total)
+                k += 1
+        close_ends(scene, ray, seg, seg.near, seg.enters, seg.far, seg.leaves, total)
+        leave_segment(scene, seg, total)
+        k = 0
+
+
+@ti.func
+def at_step(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), k, n, begin, width, p,
+    state: ti.template(), back: ti.template(), total: ti.template(),
+):  # fmt: skip
+    """Sample of step k, of which the n-th is the last."""
+    cell = ti.cast(p, ti.i32)
+    f, place = p - cell, where(scene.grid, cell)
+    x, slope = ti.cast(0.0, float), ti.Vector.zero(float, 3)
+    if ti.static(scene.sloped):
+        x, slope[0], slope[1], slope[2] = gather_slope(scene.grid.density, place, f)
+    else:
+        x = gather(scene.grid.density, place, f)
+    at = ti.Struct(
+        s=seg.s, k=k, box=seg.box, scale=seg.scale, cell=cell, f=f, t=seg.near + begin + 0.5 * width, width=width,
+        x=x + ray.shift, slope=slope,
+    )  # fmt: skip
+    by = ends_of_step(scene, ray, k, n)
+    visit(scene, ray, seg, at, by, state, back, total)
+    if ti.static(scene.by_volume):
+        scatter(scene.grid.d_density, total.slot, place, f, at.x)
+        mark(scene.grid, place, place)
+
+
+@ti.func
+def ends_of_step(scene: ti.template(), ray: ti.template(), k, n):
+    """How a step's middle and width move with both ends of its segment and with dt; the count of steps is held."""
+    begins, wide = widths_of(scene.variant, ray.phase, k)
+    by = ti.Struct(
+        first=ti.cast(1.0, float), last=ti.cast(0.0, float), step=ray.stretch * (begins + 0.5 * wide),
+        first_width=ti.cast(0.0, float), last_width=ti.cast(0.0, float), step_width=ray.stretch * wide,
+    )  # fmt: skip
+    if k >= n:
+        by.first, by.last, by.step = 0.5, 0.5, 0.5 * ray.stretch * begins
+        by.first_width, by.last_width, by.step_width = -1.0, 1.0, -ray.stretch * begins
+    return by
+
+
+# Traversal by cells: two Gauss-Legendre points between the faces by which a ray enters a cell and leaves it.
+
+
+@ti.func
+def along_cells(
+    scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()
+):
+    """All cells of a ray."""
+    for s in range(ti.static(scene.grid.segments)):
+        seg = segment_of(scene, ray, s)
+        cell, t, on, face = cell_at(seg.entry, ray.top), ti.cast(0.0, float), seg.length > 0, seg.enters
+        while on:
+            out, axis = exit_of(seg.entry, seg.way, cell, seg.length)
+            out = ti.max(out, t)
+            face2 = ti.select(axis < 0, seg.leaves, axis)
+            open_ends(scene, ray, seg, seg.near + t, face, seg.near + out, face2, total)
+            whole_cell(scene, ray, seg, cell, t, out, state, back, total)
+            close_ends(scene, ray, seg, seg.near + t, face, seg.near + out, face2, total)
+            t, cell, face = out, next_cell(cell, seg.way, axis), axis
+            on = axis >= 0 and t < seg.length and is_inside(cell, ray.top)
+        leave_segment(scene, seg, total)
+
+
+@ti.func
+def whole_cell(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), own, t0, t1,
+    state: ti.template(), back: ti.template(), total: ti.template(),
+):  # fmt: skip
+    """Both points of a cell of the segment's box, from t0 to t1 behind where the ray enters that."""
+    cell = own + seg.first
+    place = where(scene.grid, cell)
+    v, d_v = corners_of_cell(scene.grid.density, place), ti.Vector.zero(float, 8)
+    middle, apart = seg.entry + 0.5 * (t0 + t1) * seg.way - own, GAUSS * (t1 - t0) * seg.way
+    for q in ti.static(range(2)):
+        share = ti.static(0.5 + (2 * q - 1) * GAUSS)
+        f = middle + ti.static(2 * q - 1) * apart
+        at = ti.Struct(
+            s=seg.s, k=0, box=seg.box, scale=seg.scale, cell=cell, f=f, t=seg.near + t0 + share * (t1 - t0),
+            width=0.5 * (t1 - t0), x=trilinear(v, f) + ray.shift, slope=trilinear_slope(v, f),
+        )  # fmt: skip
+        by = ti.Struct(
+            first=1.0 - share, last=share, step=ti.cast(0.0, float),
+            first_width=ti.cast(-0.5, float), last_width=ti.cast(0.5, float), step_width=ti.cast(0.0, float),
+        )  # fmt: skip
+        visit(scene, ray, seg, at, by, state, back, total)
+        if ti.static(scene.by_volume):
+            d_v += at.x * weights(f)
+    if ti.static(scene.by_volume):
+        scatter_corners(scene.grid.d_density, total.slot, place, d_v)
+        mark(scene.grid, place, place)
+
+
+# One ray, start to end.
+
+
+@ti.func
+def by_steps(scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()):
+    """Traversal by steps of a whole ray."""
+    along_steps(scene, ray, 0, 0, state, back, total)
+
+
+@ti.func
+def beside_state(scene: ti.template(), ray: ti.template()):
+    """What an integrand carries beside its state: of a pull, of a push, or nothing."""
+    if ti.static(scene.task == PULL):
+        return scene.integrand.start_pull(scene, ray)
+    elif ti.static(scene.task == PUSH):
+        return scene.integrand.start_push(scene, ray)
+    else:
+        return ti.Struct(none=0)
+
+
+@ti.func
+def go_along(scene: ti.template(), r, slot, dt, min_transmittance, min_weight, background):
+    """Ray r by the scene's task."""
+    ray = ray_of(scene, r, dt, min_transmittance, min_weight, background)
+    state, back, total = scene.integrand.start(scene, ray), beside_state(scene, ray), carried(scene)
+    if ti.static(scene.task == PULL):
+        total.slot = slot
+    scene.traverse(scene, ray, state, back, total)
+    if ti.static(scene.task == VALUE):
+        scene.integrand.finish(scene, ray, state)
+    if ti.static(scene.task == PUSH):
+        scene.integrand.finish_push(scene, ray, state, back)
+    if ti.static(scene.task == PULL and scene.by_rays):
+        write_gradients(scene, r, total)
+
+
+@ti.func
+def write_gradients(scene: ti.template(), r, total: ti.template()):
+    """Gradients by the geometry of ray r."""
+    scene.moved.d_origin[r], scene.moved.d_index_direction[r] = total.o, total.d
+    scene.moved.d_view_direction[r], scene.moved.d_dt[r] = total.view, total.dt
+    if ti.static(scene.variant.clipped):
+        scene.moved.d_place_origin[r], scene.moved.d_place_way[r] = total.place, total.way
+    if ti.static(scene.variant.mode.shaded):
+        scene.moved.d_iso[r], scene.moved.d_frame[r] = total.iso, total.frame
+
+
+@ti.kernel
+def integrate(
+    scene: ti.template(), count: int,  # Scene, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):  # fmt: skip
+    """What the scene's integrand makes of each ray."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        go_along(scene, r, 0, dt, min_transmittance, min_weight, background)
+
+
+@ti.kernel
+def integrate_pull(
+    scene: ti.template(), count: int,  # Scene, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):  # fmt: skip
+    """Its adjoint: gradients of samples and table, by slots, and those of the rays."""
+    if ti.static(scene.by_volume and runtime.on_cpu()):
+        for i in range(TASK_STRIDE * scene.grid.slots):
+            if i % TASK_STRIDE == 0:
+                slot, run_length = i // TASK_STRIDE, RAYS_PER_CHUNK * scene.grid.slots
+                for run in range((count + run_length - 1) // run_length):
+                    first = (run * scene.grid.slots + slot) * RAYS_PER_CHUNK
+                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
+                        go_along(scene, r, slot, dt, min_transmittance, min_weight, background)
+    else:
+        ti.loop_config(block_dim=64)
+        for r in range(count):
+            go_along(scene, r, r % ti.static(max(scene.grid.slots, 1)), dt, min_transmittance, min_weight, background)
+
+
+@ti.kernel
+def integrate_push(
+    scene: ti.template(), count: int,  # Scene, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):  # fmt: skip
+    """Its tangent, all columns in one pass."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        go_along(scene, r, 0, dt, min_transmittance, min_weight, background)

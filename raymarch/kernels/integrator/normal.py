@@ -1,0 +1,34 @@
+"""Normals of what is composited: mean slope of the value by the march's weights, as a unit vector of the world."""
+
+import taichi as ti
+
+from raymarch.kernels.field import activation
+from raymarch.kernels.integrator.composited import Quantity, composited
+from raymarch.kernels.integrator.distance import MET
+from raymarch.kernels.light.shading import normal_of, world_slope
+
+
+@ti.func
+def read(scene: ti.template(), ray: ti.template(), at: ti.template(), shade):
+    """Slope (3,) of the value in index space, in the unit of the innermost box."""
+    steep = at.scale * activation.density_slope(scene.variant, at.x)
+    if ti.static(scene.grid.boxes > 1):
+        steep *= at.scale  # in the world the value, too, is half as much in a box twice as large
+    return steep * at.slope
+
+
+@ti.func
+def write_normal(scene: ti.template(), ray: ti.template(), slope, T):
+    """sum_even = unit normal across a slope of the world, facing the eye; 0 where an opacity under `MET` is met."""
+    normal = ti.Vector.zero(float, 3)
+    if 1.0 - T >= MET:
+        normal, _ = normal_of(slope, -ray.heading)
+    scene.rays.sum_even[ray.r] = ti.Vector([normal[0], normal[1], normal[2], 0.0])
+
+
+@ti.func
+def finish(scene: ti.template(), ray: ti.template(), state: ti.template()):
+    write_normal(scene, ray, world_slope(scene.grid, state.sum), state.T)
+
+
+NORMAL = composited("normals", Quantity(3, read), finish, sloped=True)
