@@ -948,8 +948,7 @@ INSIDE = {
     "ColourActivation": {"name", "forward", "value", "slope"},
     "TorchCameras": {"world_from_camera", "focal", "principal", "width", "height", "lens", "coefficients"},
     "TorchVolume": {"density", "features", "background", "like"},
-    "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"}
-    | {"classifies"},
+    "Mode": {each.name for each in fields(rm.Mode)},
     "preset": {"name", "changes"},
     "fit": {"views", "settings", "changes"},
     "find_cameras": {"changes"},
