@@ -33,7 +33,7 @@ def test_the_command_line_has_every_mode():
 
 
 def test_the_command_line_takes_as_many_rays_a_pixel_as_a_march():
-    assert modes.MOST_SUPERSAMPLE == MOST_SUPERSAMPLE
+    assert modes.MAX_SUPERSAMPLE == MOST_SUPERSAMPLE
 
 
 def test_the_viewer_names_every_mode(root):
