@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raymarch.rendering.ray_batches import SIDE, pixels_in_tiles
+from raymarch.rendering.ray_batches import TILE_SIDE, pixels_in_tiles
 
 SIZES = ((1, 1), (5, 3), (32, 32), (33, 32), (32, 33), (31, 100), (100, 31), (64, 96), (97, 130))
 
@@ -27,9 +27,9 @@ def test_batches_cut_one_order(width, height, batch):
     np.testing.assert_array_equal(np.concatenate(parts), pixels_in_tiles(0, total, width, height))
 
 
-@pytest.mark.parametrize("side", [2, 4, 8, 16, SIDE])
+@pytest.mark.parametrize("side", [2, 4, 8, 16, TILE_SIDE])
 def test_runs_of_a_whole_square_are_squares(side):
-    width, height = 3 * SIDE + 5, 2 * SIDE + 7
+    width, height = 3 * TILE_SIDE + 5, 2 * TILE_SIDE + 7
     for start in range(3):
         run = pixels_in_tiles(start * side**2, side**2, width, height)
         v, u = np.divmod(run, width)
