@@ -9,9 +9,9 @@ TRANSPOSE = LAWS + "test_every_gradient_is_the_transpose_of_its_tangent"
 FAULTS = [
     Fault(
         "colours of several volumes add up unweighted",
-        "march_stretch",
-        "mixed += taus[i] * colour_at(members[i].grid, members[i].variant, cell, f, Y, shade)",
-        "mixed += tau * colour_at(members[i].grid, members[i].variant, cell, f, Y, shade)",
+        "together:value",
+        "mixed += taus[i] * at_hand",
+        "mixed += tau * at_hand",
         (IMAGE,),
     ),
     Fault(
@@ -44,9 +44,9 @@ FAULTS = [
     ),
     Fault(
         "the adjoint forgets that optical depth changes the mean colour",
-        "adjoint_of_stretch",
-        "d_tau = by_mixed * colour.dot(d_colour) + by_tau * gain - remaining",
-        "d_tau = by_mixed * colour.dot(d_colour) - remaining",
+        "together:pull",
+        "d_tau = by_mixed * colour.dot(state.d_colour) + by_tau * gain - state.remaining",
+        "d_tau = by_mixed * colour.dot(state.d_colour) - state.remaining",
         (TRANSPOSE + "[0-density]",),
     ),
     Fault(
@@ -58,9 +58,9 @@ FAULTS = [
     ),
     Fault(
         "the tangent forgets the light that is gone",
-        "tangent_of_stretch",
-        "dot_T = e * (dot_T - T * dot_tau)",
-        "dot_T = e * dot_T",
+        "together:push",
+        "state.dot_T = e * (state.dot_T - state.T * dot_tau)",
+        "state.dot_T = e * state.dot_T",
         (LAWS + "test_the_tangent_is_what_differences_give",),
     ),
 ]

@@ -179,8 +179,8 @@ FAULTS = [
     Fault(
         "squares that are cut off follow the curve of whole ones",
         "pixels_in_tiles",
-        "whole = (rows == SIDE) & (columns == SIDE)",
-        "whole = (rows == SIDE) | (columns == SIDE)",
+        "whole = (rows == TILE_SIDE) & (columns == TILE_SIDE)",
+        "whole = (rows == TILE_SIDE) | (columns == TILE_SIDE)",
         ("tests/geometry/test_pixel_order.py::test_each_pixel_comes_once",),
     ),
     Fault(

@@ -178,10 +178,12 @@ def require_mode(mode: Mode) -> None:
 
 @cache
 def _require(mode: Mode, single: bool) -> None:
-    moves = {"T": (STEP, 0.0), "tau": (0.0, STEP)}
-    along = {by: [_composite(mode, T + s * dT, TAU + s * dtau) for s in (-1, 0, 1)] for by, (dT, dtau) in moves.items()}
+    here = weight, after = _composite(mode, T, TAU)
+    along = {
+        by: [_composite(mode, T - dT, TAU - dtau), here, _composite(mode, T + dT, TAU + dtau)]
+        for by, dT, dtau in (("T", STEP, 0.0), ("tau", 0.0, STEP))
+    }
     places = {"T": [T - STEP, T, T + STEP], "tau": [TAU - STEP, TAU, TAU + STEP]}
-    weight, after = along["T"][1]
     tangent = _passes(mode, "tangent", probe_tangent, 4, T, TAU)
     for column, (by, of) in enumerate([("T", 0), ("T", 1), ("tau", 0), ("tau", 1)]):
         what = f"of {('weight', 'T_after')[of]} by {by}"

@@ -15,6 +15,7 @@ import drive
 import h5py
 import numpy as np
 import pytest
+from whole import whole
 
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.errors import RaymarchError
@@ -37,7 +38,8 @@ SETTINGS = preset(
     learn_background=True, levels=((0.0, 0.5), (0.3, 0.7), (0.6, 1.0)),
 )  # fmt: skip
 LEVELS_BEGIN = (17, 34)
-CUTS = sorted({*np.random.default_rng(0).integers(1, STEPS, 5).tolist(), *LEVELS_BEGIN, LEVELS_BEGIN[0] + 1})
+BETWEEN = set(np.random.default_rng(0).integers(1, STEPS, 5).tolist()) - {*LEVELS_BEGIN, LEVELS_BEGIN[0] + 1}
+CUTS = [*LEVELS_BEGIN, LEVELS_BEGIN[0] + 1, min(BETWEEN), *map(whole, sorted(BETWEEN)[1:])]
 ALL = slice(None)
 
 
@@ -86,7 +88,7 @@ def saved(tmp_path_factory):
 
 @pytest.mark.parametrize("cut", CUTS)
 def test_a_fit_that_was_cut_ends_as_one_that_was_not(cut, tmp_path):
-    whole = uncut()  # before another fitter is open: one after the other they take one tree
+    uninterrupted = uncut()  # before another fitter is open: one after the other they take one tree
     with fitter() as first:
         step_to(first, cut)
         save_checkpoint(first, tmp_path / "c")
@@ -94,7 +96,7 @@ def test_a_fit_that_was_cut_ends_as_one_that_was_not(cut, tmp_path):
         load_checkpoint(second, tmp_path / "c")
         assert second.steps_done == cut
         list(second.run())
-        assert result_of(second.volume(), second.history) == whole
+        assert result_of(second.volume(), second.history) == uninterrupted
 
 
 def test_learning_rates_that_were_changed_go_on_too(tmp_path):
@@ -489,8 +491,8 @@ def test_no_flipped_bit_goes_unseen(saved, target, tmp_path):
             assert "\n" not in str(error)
             assert str(path) in str(error)
         else:  # between what HDF5 has written
-            with h5py.File(path) as flipped, h5py.File(saved.path) as whole:
-                assert all(flipped[name][()].tobytes() == whole[name][()].tobytes() for name in whole)
+            with h5py.File(path) as flipped, h5py.File(saved.path) as kept:
+                assert all(flipped[name][()].tobytes() == kept[name][()].tobytes() for name in kept)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 0.9999])

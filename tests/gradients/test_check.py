@@ -141,6 +141,7 @@ def test_an_opaque_fog_has_slopes_too_small_to_be_checked_and_not_wrong_ones():
     assert "flat" in verdicts
 
 
+@pytest.mark.whole
 def test_in_single_precision_too_a_fog_is_flat_and_not_good(single):
     fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 9.0), shape=(8, 8, 8))
     fog = replace(fog, activation=Activation())  # whose kernels tests/kernels/test_geometry.py has in that precision
@@ -191,6 +192,7 @@ def test_what_cannot_be_checked_is_said(ask, said):
         ask()
 
 
+@pytest.mark.whole  # the README's own command stands for it
 def test_the_command_prints_its_rows_and_every_gradient_of_a_users_volume_is_good(tmp_path, capsys):
     """For programs as JSON, for people as a table; exit 0 where all is right."""
     write_set(tmp_path / "set")

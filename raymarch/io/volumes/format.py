@@ -80,7 +80,7 @@ class Format:
     ours: bool = held(flag, True)
 
     def __post_init__(self) -> None:
-        if not self.folder and self.suffixes in ((), []):
+        if self.folder is False and isinstance(self.suffixes, (tuple, list)) and not self.suffixes:
             raise RaymarchError(f"{owner_of(self)}: suffixes is (), want {SUFFIXES}; give one, or say folder=True")
         hold_parts(self)
 

@@ -310,7 +310,7 @@ def integrate(
     """What the scene's integrand makes of each ray."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        go_along(scene, r, 0, dt, min_transmittance, min_weight, background)
+        scene.go(scene, r, 0, dt, min_transmittance, min_weight, background)
 
 
 @ti.kernel
@@ -326,11 +326,11 @@ def integrate_pull(
                 for run in range((count + run_length - 1) // run_length):
                     first = (run * scene.grid.slots + slot) * RAYS_PER_CHUNK
                     for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
-                        go_along(scene, r, slot, dt, min_transmittance, min_weight, background)
+                        scene.go(scene, r, slot, dt, min_transmittance, min_weight, background)
     else:
         ti.loop_config(block_dim=64)
         for r in range(count):
-            go_along(scene, r, r % ti.static(max(scene.grid.slots, 1)), dt, min_transmittance, min_weight, background)
+            scene.go(scene, r, r % ti.static(max(scene.grid.slots, 1)), dt, min_transmittance, min_weight, background)
 
 
 @ti.kernel
@@ -341,4 +341,4 @@ def integrate_push(
     """Its tangent, all columns in one pass."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        go_along(scene, r, 0, dt, min_transmittance, min_weight, background)
+        scene.go(scene, r, 0, dt, min_transmittance, min_weight, background)

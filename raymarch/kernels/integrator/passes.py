@@ -15,7 +15,7 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.colour import IMAGE
 from raymarch.kernels.integrator.distance import DISTANCE
 from raymarch.kernels.integrator.integrand import Integrand
-from raymarch.kernels.integrator.loops import by_steps, integrate, integrate_pull, integrate_push
+from raymarch.kernels.integrator.loops import by_steps, go_along, integrate, integrate_pull, integrate_push
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.kernels.integrator.mode import Mode
@@ -102,7 +102,7 @@ class Pass:
             self.mode.search(grid, rays, variant, count, dt)
         if self.of_depth:
             cuts = [cuts[0], 0.0, ti.Vector([0.0, 0.0, 0.0])]
-        scene = Scene(grid, rays, variant, self.integrand, traverse=self.mode.traverse or by_steps, **how)
+        scene = Scene(grid, rays, variant, self.integrand, go=go_along, traverse=self.mode.traverse or by_steps, **how)
         kernel(scene, count, dt, *cuts)
 
 

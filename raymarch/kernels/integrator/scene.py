@@ -35,7 +35,7 @@ class Scene:
         dots: of a push by the volume its tangents (x, y, z, column); else None.
         out: of a push where it goes, (ray, column).
         by_volume: whether a pull adds to the gradients of samples and table.
-        traverse: traversal, that visits the samples of a ray.
+        go, traverse: what goes along one ray, `loops.go_along`, and the traversal that visits its samples.
     """
 
     grid: Any
@@ -47,6 +47,7 @@ class Scene:
     dots: Any = None
     out: Any = None
     by_volume: bool = False
+    go: Any = None
     traverse: Any = None
 
     @property

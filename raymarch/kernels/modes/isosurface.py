@@ -19,7 +19,7 @@ from raymarch.kernels.integrator.found import FOUND
 from raymarch.kernels.integrator.lit import LIT_IMAGE, LIT_NORMAL
 from raymarch.kernels.integrator.loops import visit
 from raymarch.kernels.integrator.mode import Mode
-from raymarch.kernels.integrator.scene import PULL, PUSH, segment_of
+from raymarch.kernels.integrator.scene import PULL, PUSH
 from raymarch.kernels.rays.root import find_hits, hit_of, slope_at_hit
 
 
@@ -35,7 +35,8 @@ def to_hit(scene: ti.template(), ray: ti.template(), state: ti.template(), back:
     """Traversal to the first hit alone, which moves along the ray as the volume, the level and the ray do."""
     hit, cell, f, t, d = hit_of(scene.grid, scene.rays, scene.variant, ray.r)
     if hit:
-        seg, none, one = segment_of(scene, ray, 0), ti.cast(0.0, float), ti.cast(1.0, float)
+        none, one = ti.cast(0.0, float), ti.cast(1.0, float)
+        seg = ti.Struct(scale=one)  # of the only box
         S, by_level = slope_at_hit(scene.grid, cell, f, d)
         at = ti.Struct(
             s=0, k=0, box=0, scale=one, cell=cell, f=f, t=t, width=none, x=scene.rays.iso[None] + ray.shift, slope=S

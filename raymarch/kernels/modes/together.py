@@ -8,12 +8,12 @@ A ray is cut where it enters or leaves any of the volumes. Between two cuts the 
 marched as one volume is: midpoints of steps, the last one shorter. Letters as in `march`; i counts volumes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import taichi as ti
 
-from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.harmonics import basis
@@ -29,9 +29,11 @@ from raymarch.kernels.field.tables import (
 from raymarch.kernels.field.touched import add_features, mark
 from raymarch.kernels.integrator.distance import LEAST, MET
 from raymarch.kernels.integrator.kernel import Variant
+from raymarch.kernels.integrator.loops import integrate, integrate_pull, integrate_push
 from raymarch.kernels.integrator.mode import contributes, is_alive
 from raymarch.kernels.integrator.sample import colour_at, fetch, located
-from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE, at_most, exp
+from raymarch.kernels.integrator.scene import PULL, PUSH, VALUE
+from raymarch.kernels.numeric import at_most, exp
 from raymarch.kernels.rays.meeting import cut_by_planes
 from raymarch.kernels.rays.rays import FAR, clip, jitter_of, placed, step_at, steps_ahead, steps_of, within_box
 
@@ -45,6 +47,45 @@ class Member:
     grid: Any
     own: Any
     variant: Variant
+
+
+@dataclass(frozen=True)
+class Together:
+    """Scene of several volumes: what the loop along rays is compiled for, as `Scene` of one.
+
+    Attributes:
+        members: the volumes, unrolled over.
+        rays: fields of the rays.
+        task: `VALUE`, `PULL` by all volumes, or `PUSH`.
+        dots: of a push the tangents of each, of one column.
+        out: of a push where it goes, (ray, 1).
+    """
+
+    members: tuple[Member, ...]
+    rays: Any
+    task: str = VALUE
+    dots: Any = None
+    out: Any = None
+
+    @property
+    def by_volume(self) -> bool:
+        """Whether a pass adds to gradients of samples, so that rays are dealt to slots."""
+        return self.task == PULL
+
+    @property
+    def grid(self) -> Any:
+        """Grid whose slots are all volumes'."""
+        return self.members[0].grid
+
+    @property
+    def variant(self) -> Variant:
+        """Variant whose jitter and rule are all volumes'."""
+        return self.members[0].variant
+
+    @property
+    def go(self) -> Callable:
+        """What goes along one ray."""
+        return go_together
 
 
 def most_harmonics(members) -> int:
@@ -175,77 +216,118 @@ def sample_of(member: ti.template(), p, width):
 
 
 @ti.func
-def march_stretch(
-    members: ti.template(), rays: ti.template(), r, near, far, entry, way, Y, begin, end,
-    dt, min_transmittance, min_weight,
-    T: ti.template(), light: ti.template(), met: ti.template(),
-):  # fmt: skip
-    """Compositing along a stretch of ray r: goes on with T, the sum of colours, and those of weights and of t."""
-    count = ti.static(len(members))
-    phase, stretch = jitter_of(rays, members[0].variant, r)
-    step, inside = stretch * dt, inside_of(near, far, begin)
-    lit, until = ti.Vector.zero(ti.i32, count), ti.Vector.zero(ti.i32, count)
-    k, n = 0, steps_of(end - begin, step, phase)
-    while k <= n and is_alive(members[0].variant, T, min_transmittance):
-        first, width = step_at(members[0].variant, 0.0, end - begin, step, phase, k)
+def place_in(ray: ti.template(), at: ti.template(), i: ti.template()):
+    """Where volume i has a sample, in its index space."""
+    return point_in(ray.near, ray.far, ray.entry, ray.way, at.begin, at.s, i)
+
+
+# The loop, of all tasks: from cut to cut, and step by step between two of them.
+
+
+@ti.func
+def go_together(scene: ti.template(), r, slot, dt, min_transmittance, min_weight, background):
+    """Ray r by the scene's task."""
+    near, far, entry, way = spans_of(scene.members, scene.rays, r)
+    phase, stretch = jitter_of(scene.rays, scene.variant, r)
+    ray = ti.Struct(
+        r=r, slot=slot, near=near, far=far, entry=entry, way=way, phase=phase, step=stretch * dt,
+        Y=basis(ti.static(most_harmonics(scene.members)), scene.rays.direction[r]),
+        min_transmittance=min_transmittance, min_weight=min_weight,
+        behind=ti.Vector([background[0], background[1], background[2], 1.0]),
+    )  # fmt: skip
+    state = start(scene, ray)
+    begin = next_cut(near, far, -1.0)
+    while begin < FAR:
+        end = next_cut(near, far, begin)
+        if end < FAR:
+            along_stretch(scene, ray, begin, end, state)
+        begin = end
+    finish(scene, ray, state)
+
+
+@ti.func
+def along_stretch(scene: ti.template(), ray: ti.template(), begin, end, state: ti.template()):
+    """Samples of a ray between two cuts."""
+    inside = inside_of(ray.near, ray.far, begin)
+    lit, until = ti.Vector.zero(ti.i32, inside.n), ti.Vector.zero(ti.i32, inside.n)
+    k, n = 0, steps_of(end - begin, ray.step, ray.phase)
+    while k <= n and is_alive(scene.variant, state.T, ray.min_transmittance):
+        first, width = step_at(scene.variant, 0.0, end - begin, ray.step, ray.phase, k)
         s = first + 0.5 * width
-        ahead = look_ahead(members, near, far, entry, way, begin, inside, s, step, k, lit, until)
+        ahead = look_ahead(
+            scene.members, ray.near, ray.far, ray.entry, ray.way, begin, inside, s, ray.step, k, lit, until
+        )
         if ahead > 0:
             k += ahead
         else:
-            taus, tau, mixed = ti.Vector.zero(float, count), ti.cast(0.0, float), ti.Vector.zero(float, 4)
-            for i in ti.static(range(count)):
-                if inside[i] and lit[i]:
-                    p = point_in(near, far, entry, way, begin, s, i)
-                    cell, f, _raw, taus[i], shade = sample_of(members[i], p, width)
-                    tau += taus[i]
-                    if ti.static(colour_at_hand(members[i])):
-                        mixed += taus[i] * colour_at(members[i].grid, members[i].variant, cell, f, Y, shade)
-            e = exp(-tau)
-            weight = T * (1.0 - e)
-            if contributes(members[0].variant, weight, min_weight):
-                for i in ti.static(range(count)):
-                    if ti.static(not colour_at_hand(members[i])):
-                        if taus[i] != 0:
-                            p, nothing = point_in(near, far, entry, way, begin, s, i), ti.Vector.zero(float, 4)
-                            cell, f = located(members[i].grid, p)
-                            mixed += taus[i] * colour_at(members[i].grid, members[i].variant, cell, f, Y, nothing)
-                mixed[3] = 0.0
-                light += T * phi(tau, e) * mixed
-            met += weight * ti.Vector([1.0, begin + s])
-            T *= e
+            at = ti.Struct(begin=begin, s=s, width=width, shown=inside * lit)
+            if ti.static(scene.task == PULL):
+                pull(scene, ray, at, state)
+            elif ti.static(scene.task == PUSH):
+                push(scene, ray, at, state)
+            else:
+                value(scene, ray, at, state)
             k += 1
 
 
-@ti.kernel
-def march_together(
-    members: ti.template(), rays: ti.template(), count: int,  # Member (i,), RayFields (ray,), rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
-    """image = sum_k T_k phi(tau_k) sum_i tau_ki colour_ki + T background, and T; depth as `distance` has it."""
-    ti.loop_config(block_dim=64)
-    for r in range(count):
-        near, far, entry, way = spans_of(members, rays, r)
-        Y = basis(ti.static(most_harmonics(members)), rays.direction[r])
-        T = ti.cast(1.0, float)
-        light, met = ti.Vector.zero(float, 4), ti.Vector.zero(float, 2)
-        begin = next_cut(near, far, -1.0)
-        while begin < FAR:
-            end = next_cut(near, far, begin)
-            if end < FAR:
-                march_stretch(
-                    members, rays, r, near, far, entry, way, Y, begin, end, dt, min_transmittance, min_weight,
-                    T, light, met,
-                )  # fmt: skip
-            begin = end
-        rays.image[r] = light + T * ti.Vector([background[0], background[1], background[2], 1.0])
-        rays.depth[r] = ti.select(1.0 - T >= MET, met[1] / ti.max(met[0], LEAST), ti.math.inf)
+@ti.func
+def start(scene: ti.template(), ray: ti.template()):
+    """T, and what the task carries beside it: sums of colours, of weights and of t; or what is left of the image; or
+    tangents."""
+    one, none = ti.cast(1.0, float), ti.Vector.zero(float, 4)
+    if ti.static(scene.task == PULL):
+        d_image = scene.rays.image.grad[ray.r]
+        d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
+        return ti.Struct(T=one, remaining=scene.rays.image[ray.r].dot(d_image), d_colour=d_colour)
+    elif ti.static(scene.task == PUSH):
+        return ti.Struct(T=one, dot_T=ti.cast(0.0, float), dot_light=none)
+    else:
+        return ti.Struct(T=one, light=none, met=ti.Vector.zero(float, 2))
 
 
-# Adjoint of multi-volume rendering by density, features and table of each volume: the loop of `together` again.
+@ti.func
+def finish(scene: ti.template(), ray: ti.template(), state: ti.template()):
+    """What is seen goes to the rays' fields: image and depth, or the image's tangent."""
+    if ti.static(scene.task == PUSH):
+        scene.out[ray.r, 0] = state.dot_light + state.dot_T * ray.behind
+    if ti.static(scene.task == VALUE):
+        scene.rays.image[ray.r] = state.light + state.T * ray.behind
+        met = 1.0 - state.T >= MET
+        scene.rays.depth[ray.r] = ti.select(met, state.met[1] / ti.max(state.met[0], LEAST), ti.math.inf)
+
+
+# Value, adjoint and tangent of a sample.
 #
 # With L = T phi(tau) m what a sample adds, m = sum_i tau_i colour_i, and R what the image has from behind it, times
-# d_image: d_tau_i = T (phi colour_i + phi' m) d_image - R, d_colour_i = T phi tau_i d_image.
+# d_image: d_tau_i = T (phi colour_i + phi' m) d_image - R, d_colour_i = T phi tau_i d_image; and
+# dot_L = phi (dot_T m + T dot_m) + T phi' dot_tau m.
+
+
+@ti.func
+def value(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.template()):
+    taus, tau = ti.Vector.zero(float, at.shown.n), ti.cast(0.0, float)
+    mixed = ti.Vector.zero(float, 4)
+    for i in ti.static(range(len(scene.members))):
+        if at.shown[i]:
+            cell, f, _raw, taus[i], shade = sample_of(scene.members[i], place_in(ray, at, i), at.width)
+            tau += taus[i]
+            if ti.static(colour_at_hand(scene.members[i])):
+                at_hand = colour_at(scene.members[i].grid, scene.members[i].variant, cell, f, ray.Y, shade)
+                mixed += taus[i] * at_hand
+    e = exp(-tau)
+    weight = state.T * (1.0 - e)
+    if contributes(scene.variant, weight, ray.min_weight):
+        for i in ti.static(range(len(scene.members))):
+            if ti.static(not colour_at_hand(scene.members[i])):
+                if taus[i] != 0:
+                    cell, f = located(scene.members[i].grid, place_in(ray, at, i))
+                    nothing = ti.Vector.zero(float, 4)
+                    own = colour_at(scene.members[i].grid, scene.members[i].variant, cell, f, ray.Y, nothing)
+                    mixed += taus[i] * own
+        mixed[3] = 0.0
+        state.light += state.T * phi(tau, e) * mixed
+    state.met += weight * ti.Vector([1.0, at.begin + at.s])
+    state.T *= e
 
 
 @ti.func
@@ -261,20 +343,39 @@ def differentiable_sample(member: ti.template(), p, Y):
 
 
 @ti.func
-def samples_of(members: ti.template(), near, far, entry, way, Y, begin, s, width, inside, lit):
+def samples_of(scene: ti.template(), ray: ti.template(), at: ti.template()):
     """(x, tau) (i,) and colour (i, 3) of a sample of each volume, 0 where it is not; their sum of tau, and m (4,)."""
-    count = ti.static(len(members))
-    xs, taus, colours = ti.Vector.zero(float, count), ti.Vector.zero(float, count), ti.Matrix.zero(float, count, 3)
-    tau, mixed = ti.cast(0.0, float), ti.Vector.zero(float, 4)
-    for i in ti.static(range(count)):
-        if inside[i] and lit[i]:
-            x, sigma, colour = differentiable_sample(members[i], point_in(near, far, entry, way, begin, s, i), Y)
-            xs[i], taus[i] = x, sigma * width
+    xs, taus = ti.Vector.zero(float, at.shown.n), ti.Vector.zero(float, at.shown.n)
+    colours, tau, mixed = ti.Matrix.zero(float, at.shown.n, 3), ti.cast(0.0, float), ti.Vector.zero(float, 4)
+    for i in ti.static(range(len(scene.members))):
+        if at.shown[i]:
+            x, sigma, colour = differentiable_sample(scene.members[i], place_in(ray, at, i), ray.Y)
+            xs[i], taus[i] = x, sigma * at.width
             tau += taus[i]
             for c in ti.static(range(3)):
                 colours[i, c] = colour[c]
                 mixed[c] += taus[i] * colour[c]
     return xs, taus, colours, tau, mixed
+
+
+@ti.func
+def pull(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.template()):
+    xs, taus, colours, tau, mixed = samples_of(scene, ray, at)
+    e = exp(-tau)
+    by_mixed, by_tau = ti.cast(0.0, float), ti.cast(0.0, float)
+    if contributes(scene.variant, state.T * (1.0 - e), ray.min_weight):
+        by_mixed, by_tau = state.T * phi(tau, e), state.T * phi_slope(tau, e)
+    gain = mixed[0] * state.d_colour[0] + mixed[1] * state.d_colour[1] + mixed[2] * state.d_colour[2]
+    state.remaining -= by_mixed * gain
+    for i in ti.static(range(len(scene.members))):
+        if at.shown[i]:
+            colour = row(colours, i)
+            d_tau = by_mixed * colour.dot(state.d_colour) + by_tau * gain - state.remaining
+            scatter_sample(
+                scene.members[i], ray.slot, place_in(ray, at, i), xs[i], ray.Y, at.width, d_tau,
+                (by_mixed * taus[i]) * state.d_colour, colour,
+            )  # fmt: skip
+    state.T *= e
 
 
 @ti.func
@@ -308,85 +409,6 @@ def scatter_sample(member: ti.template(), slot, p, x, Y, width, d_tau, d_colour,
 
 
 @ti.func
-def adjoint_of_stretch(
-    members: ti.template(), rays: ti.template(), r, slot, near, far, entry, way, Y, begin, end,
-    dt, min_transmittance, min_weight, d_colour,
-    T: ti.template(), remaining: ti.template(),
-):  # fmt: skip
-    """Adjoint of a stretch of ray r, `march_stretch`'s loop again; goes on with T and what is left of the image."""
-    count = ti.static(len(members))
-    phase, stretch = jitter_of(rays, members[0].variant, r)
-    step, inside = stretch * dt, inside_of(near, far, begin)
-    lit, until = ti.Vector.zero(ti.i32, count), ti.Vector.zero(ti.i32, count)
-    k, n = 0, steps_of(end - begin, step, phase)
-    while k <= n and is_alive(members[0].variant, T, min_transmittance):
-        first, width = step_at(members[0].variant, 0.0, end - begin, step, phase, k)
-        s = first + 0.5 * width
-        ahead = look_ahead(members, near, far, entry, way, begin, inside, s, step, k, lit, until)
-        if ahead > 0:
-            k += ahead
-        else:
-            xs, taus, colours, tau, mixed = samples_of(members, near, far, entry, way, Y, begin, s, width, inside, lit)
-            e = exp(-tau)
-            by_mixed, by_tau = ti.cast(0.0, float), ti.cast(0.0, float)
-            if contributes(members[0].variant, T * (1.0 - e), min_weight):
-                by_mixed, by_tau = T * phi(tau, e), T * phi_slope(tau, e)
-            gain = mixed[0] * d_colour[0] + mixed[1] * d_colour[1] + mixed[2] * d_colour[2]
-            remaining -= by_mixed * gain
-            for i in ti.static(range(count)):
-                if inside[i] and lit[i]:
-                    p, colour = point_in(near, far, entry, way, begin, s, i), row(colours, i)
-                    d_tau = by_mixed * colour.dot(d_colour) + by_tau * gain - remaining
-                    scatter_sample(members[i], slot, p, xs[i], Y, width, d_tau, (by_mixed * taus[i]) * d_colour, colour)
-            T *= e
-            k += 1
-
-
-@ti.func
-def adjoint_of_ray(members: ti.template(), rays: ti.template(), r, slot, dt, min_transmittance, min_weight):
-    """Adjoint of one ray; `remaining`: radiance still to come, with background, times d_image."""
-    near, far, entry, way = spans_of(members, rays, r)
-    Y = basis(ti.static(most_harmonics(members)), rays.direction[r])
-    d_image = rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
-    T, remaining = ti.cast(1.0, float), rays.image[r].dot(d_image)
-    begin = next_cut(near, far, -1.0)
-    while begin < FAR:
-        end = next_cut(near, far, begin)
-        if end < FAR:
-            adjoint_of_stretch(
-                members, rays, r, slot, near, far, entry, way, Y, begin, end, dt, min_transmittance, min_weight,
-                d_colour, T, remaining,
-            )  # fmt: skip
-        begin = end
-
-
-@ti.kernel
-def march_together_adjoint(
-    members: ti.template(), rays: ti.template(), count: int,  # Member (i,), RayFields (ray,), rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
-    """d_density, d_features and tables of each += (d image / d them)' d_image, by slots as `march_adjoint`."""
-    if ti.static(runtime.on_cpu()):
-        for i in range(TASK_STRIDE * members[0].grid.slots):
-            if i % TASK_STRIDE == 0:
-                slot, slots = i // TASK_STRIDE, members[0].grid.slots
-                for run in range((count + RAYS_PER_CHUNK * slots - 1) // (RAYS_PER_CHUNK * slots)):
-                    first = (run * slots + slot) * RAYS_PER_CHUNK
-                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
-                        adjoint_of_ray(members, rays, r, slot, dt, min_transmittance, min_weight)
-    else:
-        ti.loop_config(block_dim=64)
-        for r in range(count):
-            adjoint_of_ray(members, rays, r, r % members[0].grid.slots, dt, min_transmittance, min_weight)
-
-
-# Tangent of multi-volume rendering by density, features and table of each volume: `together`'s loop, differentiated.
-#
-# Letters as in `together_adjoint`: dot_L = phi (dot_T m + T dot_m) + T phi' dot_tau m.
-
-
-@ti.func
 def sample_tangent(member: ti.template(), dot: ti.template(), p, x, Y, colour):
     """(dot_sigma, dot_colour (3,)) of a sample of a volume whose numbers move as column 0 of `dot`."""
     lowest = ti.cast(p, ti.i32)
@@ -409,60 +431,37 @@ def sample_tangent(member: ti.template(), dot: ti.template(), p, x, Y, colour):
 
 
 @ti.func
-def tangent_of_stretch(
-    members: ti.template(), dots: ti.template(), rays: ti.template(), r, near, far, entry, way, Y, begin, end,
-    dt, min_transmittance, min_weight,
-    T: ti.template(), dot_T: ti.template(), dot_light: ti.template(),
-):  # fmt: skip
-    """Tangent of a stretch of ray r: goes on with T, dot_T and the sum of dot_L (4,)."""
-    count = ti.static(len(members))
-    phase, stretch = jitter_of(rays, members[0].variant, r)
-    step, inside = stretch * dt, inside_of(near, far, begin)
-    lit, until = ti.Vector.zero(ti.i32, count), ti.Vector.zero(ti.i32, count)
-    k, n = 0, steps_of(end - begin, step, phase)
-    while k <= n and is_alive(members[0].variant, T, min_transmittance):
-        first, width = step_at(members[0].variant, 0.0, end - begin, step, phase, k)
-        s = first + 0.5 * width
-        ahead = look_ahead(members, near, far, entry, way, begin, inside, s, step, k, lit, until)
-        if ahead > 0:
-            k += ahead
-        else:
-            xs, taus, colours, tau, mixed = samples_of(members, near, far, entry, way, Y, begin, s, width, inside, lit)
-            dot_tau, dot_mixed = ti.cast(0.0, float), ti.Vector.zero(float, 4)
-            for i in ti.static(range(count)):
-                if inside[i] and lit[i]:
-                    p, colour = point_in(near, far, entry, way, begin, s, i), row(colours, i)
-                    dot_sigma, dot_colour = sample_tangent(members[i], dots[i], p, xs[i], Y, colour)
-                    dot_tau += dot_sigma * width
-                    for c in ti.static(range(3)):
-                        dot_mixed[c] += dot_sigma * width * colour[c] + taus[i] * dot_colour[c]
-            e = exp(-tau)
-            if contributes(members[0].variant, T * (1.0 - e), min_weight):
-                dot_light += phi(tau, e) * (dot_T * mixed + T * dot_mixed) + T * phi_slope(tau, e) * dot_tau * mixed
-            dot_T = e * (dot_T - T * dot_tau)
-            T *= e
-            k += 1
+def push(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.template()):
+    xs, taus, colours, tau, mixed = samples_of(scene, ray, at)
+    dot_tau, dot_mixed = ti.cast(0.0, float), ti.Vector.zero(float, 4)
+    for i in ti.static(range(len(scene.members))):
+        if at.shown[i]:
+            p, colour = place_in(ray, at, i), row(colours, i)
+            dot_sigma, dot_colour = sample_tangent(scene.members[i], scene.dots[i], p, xs[i], ray.Y, colour)
+            dot_tau += dot_sigma * at.width
+            for c in ti.static(range(3)):
+                dot_mixed[c] += dot_sigma * at.width * colour[c] + taus[i] * dot_colour[c]
+    e = exp(-tau)
+    if contributes(scene.variant, state.T * (1.0 - e), ray.min_weight):
+        state.dot_light += phi(tau, e) * (state.dot_T * mixed + state.T * dot_mixed)
+        state.dot_light += state.T * phi_slope(tau, e) * dot_tau * mixed
+    state.dot_T = e * (state.dot_T - state.T * dot_tau)
+    state.T *= e
 
 
-@ti.kernel
-def march_together_tangent(
-    members: ti.template(), dots: ti.template(),  # Member (i,), DotFields (i,) of one column
-    rays: ti.template(), dot_image: ti.template(), count: int,  # RayFields (ray,), (ray, 1) of 4, rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
+# Passes, as those of one volume: `call` is (count, dt, min_transmittance, min_weight, background).
+
+
+def march_together(members: tuple[Member, ...], rays: Any, *call: Any) -> None:
+    """image = sum_k T_k phi(tau_k) sum_i tau_ki colour_ki + T background, and T; depth as `distance` has it."""
+    integrate(Together(members, rays), *call)
+
+
+def march_together_adjoint(members: tuple[Member, ...], rays: Any, *call: Any) -> None:
+    """d_density, d_features and tables of each += (d image / d them)' d_image, by slots as `march_adjoint`."""
+    integrate_pull(Together(members, rays, PULL), *call)
+
+
+def march_together_tangent(members: tuple[Member, ...], dots: Any, rays: Any, dot_image: Any, *call: Any) -> None:
     """dot_image[r, 0] = (d image / d members) dots."""
-    ti.loop_config(block_dim=64)
-    for r in range(count):
-        near, far, entry, way = spans_of(members, rays, r)
-        Y = basis(ti.static(most_harmonics(members)), rays.direction[r])
-        T, dot_T, dot_light = ti.cast(1.0, float), ti.cast(0.0, float), ti.Vector.zero(float, 4)
-        begin = next_cut(near, far, -1.0)
-        while begin < FAR:
-            end = next_cut(near, far, begin)
-            if end < FAR:
-                tangent_of_stretch(
-                    members, dots, rays, r, near, far, entry, way, Y, begin, end, dt, min_transmittance, min_weight,
-                    T, dot_T, dot_light,
-                )  # fmt: skip
-            begin = end
-        dot_image[r, 0] = dot_light + dot_T * ti.Vector([background[0], background[1], background[2], 1.0])
+    integrate_push(Together(members, rays, PUSH, dots, dot_image), *call)

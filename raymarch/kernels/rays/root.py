@@ -11,7 +11,9 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, curved, trilinear, trilinear_curvature, trilinear_slope
-from raymarch.kernels.rays.cells import cell_at, ends_of, enter_of, exit_of, is_inside, next_cell, run_ahead, segment_of
+from raymarch.kernels.rays.cells import cell_at, enter_of, exit_of, is_inside, next_cell, run_ahead, segment_of
+from raymarch.kernels.rays.meeting import kept_segment
+from raymarch.kernels.rays.rays import placed, within_box
 
 NEWTON = 60  # steps at most; a bisection alone would need about as many in double precision
 
@@ -150,8 +152,9 @@ def find_hits(grid: ti.template(), rays: ti.template(), variant: ti.template(), 
 @ti.func
 def hit_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r):
     """Hit of ray r as found: whether there is one, its cell, position in the cell, distance, way in index space."""
-    entry, way, _length = segment_of(grid, rays, variant, r, 0)
-    d, near, _far, _enters, _leaves = ends_of(grid, rays, variant, r, 0)
+    o, d = placed(grid, rays.origin[r], rays.direction[r])
+    near, far, _enters, _leaves = kept_segment(grid, rays, variant, r, o, d, 0)
+    entry, way, _length = within_box(o, d, near, far, grid.max_index[None])
     found = rays.sum_odd[r]
     cell = ti.Vector([ti.cast(found[0], ti.i32), ti.cast(found[1], ti.i32), ti.cast(found[2], ti.i32)])
     hit, f, t = ti.select(found[3] >= 0, 1, 0), entry + found[3] * way - cell, near + found[3]
