@@ -23,7 +23,7 @@ from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.io.volumes.volume_file import save
 from raymarch.kernels.field.activation import DENSITY_FUNCTIONS
-from raymarch.kernels.integrator import geometry
+from raymarch.kernels.integrator import colour
 from raymarch.rendering.march_settings import EXACT, March
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.scalar_volume import ScalarVolume
@@ -306,7 +306,7 @@ def test_a_mistyped_constant_of_one_harmonic_is_found_in_a_mixture_of_all(degree
         Activation("relu"),
     )
     pool.release()  # or the kernels of before would serve, and those of here serve others
-    monkeypatch.setattr(geometry, "basis_slope", worker.mistyped(*element))
+    monkeypatch.setattr(colour, "basis_slope", worker.mistyped(*element))
     with Linearised(mixed, CAMERA, columns=1) as seen:
         (row,) = check_rows(seen, ["focal"])
     pool.release()
