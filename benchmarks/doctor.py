@@ -23,7 +23,7 @@ import numpy as np
 
 import raymarch as rm
 from raymarch.diagnosis.diagnose import examine
-from raymarch.diagnosis.reading import read_set
+from raymarch.diagnosis.read_set import read_set
 from raymarch.geometry.pose import exp_rigid
 from raymarch.matching.matches import features_of
 from raymarch.views.display_values import linear_of_srgb

@@ -27,7 +27,7 @@ from plainly import count, plainly
 from raymarch import runtime
 from raymarch.bench.workload import workload
 from raymarch.device.grid import Grid
-from raymarch.device.grid_layout import SLOTS
+from raymarch.device.grid_layout import MAX_SLOTS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field.copies import clear_gradients
 from raymarch.kernels.integrator.march import march
@@ -42,7 +42,7 @@ class Raymarch:
         import taichi as ti  # after raymarch, which keeps it quiet
 
         self.sync = ti.sync
-        self.work, self.slots = work, min(THREADS, SLOTS) if runtime.on_cpu() else 1
+        self.work, self.slots = work, min(THREADS, MAX_SLOTS) if runtime.runs_on_cpu() else 1
         self.read_grid, self.grid = Grid(work.volume.shape, 0), Grid(work.volume.shape, 0, slots=self.slots)
         self.rays = RayBuffer(len(work.rays))
         self.read_grid.upload(work.volume)

@@ -21,7 +21,7 @@ import raymarch as rm
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.plan.bounds import find_box
 from raymarch.fitting.plan.survey import Survey
-from raymarch.geometry.alignment import carried, similarity
+from raymarch.geometry.alignment import similarity, transform_camera
 
 SCENE = Path(__file__).resolve().parent.parent / "scenes" / "tower"
 
@@ -29,7 +29,7 @@ SCENE = Path(__file__).resolve().parent.parent / "scenes" / "tower"
 def score(views: rm.Views, truth, test: rm.Views, preset: str, box: np.ndarray) -> float:
     """Test PSNR of a fit to views whose cameras are those of `truth` but for errors and one similarity."""
     back = np.linalg.inv(similarity(views.cameras, truth, box))
-    seen = replace(test, cameras=[carried(camera, back) for camera in test.cameras])
+    seen = replace(test, cameras=[transform_camera(camera, back) for camera in test.cameras])
     return rm.fit(views, preset).evaluate(seen).psnr
 
 
@@ -56,7 +56,9 @@ def main() -> None:
     )
     for name, views in (("disturbed", wrong), ("refined", better.views)):
         back = similarity(views.cameras, train.cameras, box)
-        off = [apart(true, carried(c, back), centre) for true, c in zip(train.cameras, views.cameras, strict=True)]
+        off = [
+            apart(true, transform_camera(c, back), centre) for true, c in zip(train.cameras, views.cameras, strict=True)
+        ]
         angle, share = np.transpose(off)
         print(
             f"{name:9} off by {np.median(angle):.4f} degrees (worst {angle.max():.4f}),"

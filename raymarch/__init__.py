@@ -87,9 +87,9 @@ if TYPE_CHECKING:
     from raymarch.io.volumes.volume_file import load as load
     from raymarch.io.volumes.volume_file import save as save
     from raymarch.kernels.integrator.mode import Mode as Mode
-    from raymarch.meshing.isosurface import export_mesh as export_mesh
-    from raymarch.meshing.isosurface import isosurface_mesh as isosurface_mesh
-    from raymarch.meshing.isosurface import surface_points as surface_points
+    from raymarch.meshing.surface_mesh import export_mesh as export_mesh
+    from raymarch.meshing.surface_mesh import isosurface_mesh as isosurface_mesh
+    from raymarch.meshing.surface_mesh import surface_points as surface_points
     from raymarch.registration.refine import Refinement as Refinement
     from raymarch.registration.refine import refine as refine
     from raymarch.registration.register import Registration as Registration
@@ -101,9 +101,9 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import render as render
     from raymarch.rendering.shading import Shading as Shading
     from raymarch.runtime import start as start
-    from raymarch.sfm.find import FoundCameras as FoundCameras
-    from raymarch.sfm.find import SfmSettings as SfmSettings
-    from raymarch.sfm.find import find_cameras as find_cameras
+    from raymarch.sfm.find_cameras import FoundCameras as FoundCameras
+    from raymarch.sfm.find_cameras import SfmSettings as SfmSettings
+    from raymarch.sfm.find_cameras import find_cameras as find_cameras
     from raymarch.solvers.least_squares import Solution as Solution
     from raymarch.solvers.least_squares import gauss_newton as gauss_newton
     from raymarch.solvers.least_squares import levenberg_marquardt as levenberg_marquardt
@@ -170,7 +170,7 @@ _HOME = {
     "io.volumes.transfer_table": ["load_table", "save_table"],
     "io.volumes.volume_file": ["describe", "load", "save"],
     "kernels.integrator.mode": ["Mode"],
-    "meshing.isosurface": ["export_mesh", "isosurface_mesh", "surface_points"],
+    "meshing.surface_mesh": ["export_mesh", "isosurface_mesh", "surface_points"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
     "rendering.march_settings": ["March"],
@@ -178,7 +178,7 @@ _HOME = {
     "rendering.renderer": ["Renderer", "Rendering", "render"],
     "rendering.shading": ["Shading"],
     "runtime": ["start"],
-    "sfm.find": ["FoundCameras", "find_cameras", "SfmSettings"],
+    "sfm.find_cameras": ["FoundCameras", "find_cameras", "SfmSettings"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
     "solvers.linear": ["Operator", "cgls", "conjugate_gradients"],
     "tape.scene": ["Scene"],

@@ -18,27 +18,27 @@ class RaymarchError(ValueError):
     """
 
     def __init__(self, *told: object) -> None:
-        super().__init__(*(escaped(one) if isinstance(one, str) else one for one in told))
+        super().__init__(*(escape(one) if isinstance(one, str) else one for one in told))
 
 
 class ArgumentNameError(RaymarchError, TypeError):
     """Call with an argument that the function does not have, or without one that it needs; a TypeError too."""
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Text in one line, with all that is not printable as escapes: names of files may hold newlines and colour codes.
 
     Example:
         >>> escaped("two\\nlines")
         'two\\\\nlines'
     """
-    text = in_letters(text)
+    text = decode_names(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def in_letters(text: str) -> str:
+def decode_names(text: str) -> str:
     """Text with the names of files in letters where a shell without UTF-8 gave them as bytes.
 
     Example:
@@ -61,16 +61,16 @@ def one_line(error: BaseException) -> str:
     return " ".join(text.split()) or type(error).__name__
 
 
-FAULTS_OF_OURS = (
+PROGRAM_FAULTS = (
     LookupError, AttributeError, TypeError, NameError, AssertionError, NotImplementedError, ZeroDivisionError,
     RecursionError, StopIteration, ImportError, SystemError, UnicodeEncodeError,
 )  # fmt: skip
 """Exceptions that no damaged file is to raise in code of raymarch's: where one does, a check is missing."""
 
-LONGEST_FAULT = 300  # characters of what an exception says
+MAX_FAULT_LENGTH = 300  # characters of what an exception says
 
 
-def fault_of_ours(error: BaseException, what: str = "read") -> str:
+def program_fault(error: BaseException, what: str = "read") -> str:
     """Words for an exception that is likely a fault of raymarch's and not of the user's file.
 
     Example:
@@ -78,24 +78,24 @@ def fault_of_ours(error: BaseException, what: str = "read") -> str:
         "raymarch could not read this (KeyError: 'axes'), which is likely a fault of raymarch and not of the file; \
 please report it with the file's header"
     """
-    said = f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST_FAULT]}".removesuffix(": ")
+    said = f"{type(error).__name__}: {' '.join(str(error).split())[:MAX_FAULT_LENGTH]}".removesuffix(": ")
     whose = "of the file; please report it with the file's header"
     if what == "write":
         whose = "of the volume; please report it"
     return f"raymarch could not {what} this ({said}), which is likely a fault of raymarch and not {whose}"
 
 
-def named(names: Sequence[str], most: int = 5) -> str:
+def first_names(names: Sequence[str], most: int = 5) -> str:
     """First few of the names, for a message.
 
     Example:
         >>> named(["r_0", "r_1", "r_2"], most=2)
         'r_0, r_1, ...'
     """
-    return ", ".join(map(escaped, names[:most])) + (", ..." if len(names) > most else "")
+    return ", ".join(map(escape, names[:most])) + (", ..." if len(names) > most else "")
 
 
-def short(value: object) -> str:
+def short_value(value: object) -> str:
     """Value for a message, cut to a line.
 
     Example:
@@ -108,7 +108,7 @@ def short(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def figures(*values: float, step: float = 0.0, least: int = 6) -> list[str]:
+def distinct_figures(*values: float, step: float = 0.0, least: int = 6) -> list[str]:
     """Texts of numbers with as many figures as tell them apart, and tell each to a tenth of `step`; at least so many.
 
     Example:

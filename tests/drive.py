@@ -20,7 +20,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field import occupancy
-from raymarch.kernels.field.touched import ALL
+from raymarch.kernels.field.touched import ALL_BITS
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.kernels.integrator.passes import passes_of
@@ -41,7 +41,7 @@ def kept(thing):
 
 def same_sums(got, want):
     """The same bits; on a GPU, which adds up in any order, the same but for rounding."""
-    if runtime.on_cpu():
+    if runtime.runs_on_cpu():
         np.testing.assert_array_equal(got, want)
         assert got.tobytes() == want.tobytes()  # zeros of either sign, too
     else:
@@ -153,7 +153,7 @@ def set_gradient(grid, d_density, d_features):
         field.from_numpy(padded)
     grid.fields.block_has_gradient.fill(1)
     if grid.degree > 0:
-        grid.fields.feature_samples.fill(ALL)
+        grid.fields.feature_samples.fill(ALL_BITS)
 
 
 def set_rays(image, target):

@@ -6,7 +6,7 @@ import cases
 import drive
 
 from raymarch import runtime
-from raymarch.kernels.integrator.sample import goes_long
+from raymarch.kernels.integrator.sample import uses_long_groups
 
 
 def image(slots, step, min_transmittance, min_weight, mode):
@@ -15,4 +15,4 @@ def image(slots, step, min_transmittance, min_weight, mode):
     call = cases.BACKGROUND, min_transmittance, min_weight
     seen = drive.image(v, cases.rays(v), step * v.voxel, *call, block=1, slots=slots, mode=mode)
     grid = drive.grid_of(0, 1, slots)
-    return goes_long(grid.fields, drive.reading_of(grid, drive.ray_buffer(), mode)), runtime.on_cpu(), seen
+    return uses_long_groups(grid.fields, drive.reading_of(grid, drive.ray_buffer(), mode)), runtime.runs_on_cpu(), seen

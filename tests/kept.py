@@ -11,10 +11,11 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting import tape
-from raymarch.kernels.integrator.sample import KEPT_COLOURS, KEPT_DENSITIES
+from raymarch.fitting import differentiable_passes
+from raymarch.kernels.integrator.sample import MAX_KEPT_COLOURS, MAX_KEPT_DENSITIES
 
-ROOM = {"kept_density": KEPT_DENSITIES, "kept_colour": KEPT_COLOURS}  # a ray; the last lane is the sample's number
+# a ray; the last lane is the sample's number
+ROOM = {"kept_density": MAX_KEPT_DENSITIES, "kept_colour": MAX_KEPT_COLOURS}
 STEPS = {"fewer samples than there is room for": 0.9, "more": 0.04}  # voxels
 
 
@@ -46,14 +47,14 @@ def gradients(degree, step, least, jittered, *, keeps, between=lambda buffer, gr
         call = len(rays), step * v.voxel, 0.0, least, ti.Vector(list(cases.BACKGROUND)), variant
         if keeps:
             forget(buffer, grid)
-        tape.march(grid, buffer, *call)
+        differentiable_passes.march(grid, buffer, *call)
         image = buffer.image(len(rays))
         kept = None
         if keeps:
             numbers = {name: getattr(buffer.fields, name).to_numpy()[:, -1].reshape(room, -1) for name in ROOM}
             kept = {name: (of_rays[: len(rays)] >= 0).sum(1) for name, of_rays in numbers.items()}
         between(buffer, grid)
-        tape.march.grad(grid, buffer, *call)
+        differentiable_passes.march.grad(grid, buffer, *call)
         return kept, (image, *grid.download_gradient())
 
 

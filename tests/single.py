@@ -22,7 +22,7 @@ from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTION
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
 from raymarch.kernels.field.touched import mark
-from raymarch.kernels.fit.choice import shuffled
+from raymarch.kernels.fit.choice import shuffle
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.integrator.splat import splat_adjoint
 from raymarch.kernels.modes.registry import MODES
@@ -208,7 +208,7 @@ def density_slope(name, x):
 @ti.kernel
 def order_of(n: int, key: int, out: ti.types.ndarray(dtype=ti.i32, ndim=1)):
     for i in range(n):
-        out[i] = shuffled(i, n, key)
+        out[i] = shuffle(i, n, key)
 
 
 def box(cameras, images):

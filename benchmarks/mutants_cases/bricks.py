@@ -14,7 +14,7 @@ FAULTS = [
     ),
     Fault(
         "a brick's samples lie turned in the dense array",
-        "spread",
+        "spread_bricks",
         "np.moveaxis(layer, 2, 0).swapaxes(2, 3)",
         "np.moveaxis(layer, 2, 0).swapaxes(2, 3).swapaxes(1, 3)",
         (BRICKS + "test_a_brick_lies_where_the_table_says", BRICKS + "test_bricks_come_back_as_the_dense_arrays"),
@@ -22,8 +22,8 @@ FAULTS = [
     Fault(
         "samples are looked up as if the first brick came last",
         "Bricks.at",
-        "inside = (number[there], *(np.broadcast_to(n % BRICK, number.shape)[there] for n in (i, j, k)))",
-        "inside = (number[there] - 1, *(np.broadcast_to(n % BRICK, number.shape)[there] for n in (i, j, k)))",
+        "inside = (number[there], *(np.broadcast_to(n % BRICK_SIDE, number.shape)[there] for n in (i, j, k)))",
+        "inside = (number[there] - 1, *(np.broadcast_to(n % BRICK_SIDE, number.shape)[there] for n in (i, j, k)))",
         (BRICKS + "test_a_sparse_volume_is_asked_as_a_dense_one",),
     ),
     Fault(
@@ -44,7 +44,7 @@ FAULTS = [
         "a box's bricks begin where those of all boxes do",
         "Sparse.along_x",
         "values, colours = self.bricks.at((i[u], corner[0] + v, corner[1] + w), empty)",
-        "values, colours = self.bricks.at((i[u] - start % BRICK, corner[0] + v, corner[1] + w), empty)",
+        "values, colours = self.bricks.at((i[u] - start % BRICK_SIDE, corner[0] + v, corner[1] + w), empty)",
         (BRICKS + "test_a_sparse_volume_is_asked_as_a_dense_one",),
     ),
     Fault(

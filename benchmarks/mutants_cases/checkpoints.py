@@ -9,7 +9,7 @@ FAULTS = [
     Fault(
         "a note is written that no reader takes",
         "_note",
-        "if len(text) > LONGEST_NOTE:",
+        "if len(text) > MAX_NOTE_LENGTH:",
         "if len(text) < 0:",
         ("tests/fitting/test_checkpoint.py::test_a_note_that_no_reader_takes_is_not_written",),
     ),
@@ -58,8 +58,8 @@ FAULTS = [
     Fault(
         "time until a notebook's next cell is a fit's time",
         "Clock.seconds",
-        "return self._shown if self._stands else _now() - self._counts_from",
-        "return time.perf_counter() - self._started if self._stands else _now() - self._counts_from",
+        "return self._shown if self._stands else _seconds() - self._counts_from",
+        "return time.perf_counter() - self._started if self._stands else _seconds() - self._counts_from",
         ("tests/fitting/test_fitter.py::test_time_until_somebody_takes_the_first_step_is_no_part_of_the_fit",),
     ),
     Fault(
@@ -78,7 +78,7 @@ FAULTS = [
     ),
     Fault(
         "a fit without a step leaves a checkpoint",
-        "Saving.save",
+        "CheckpointSaver.save",
         "fitter.steps_done not in (0, self._step)",
         "fitter.steps_done != self._step",
         (LAWS + "test_a_fit_that_was_stopped_before_its_first_step_leaves_no_checkpoint",),
@@ -96,7 +96,7 @@ FAULTS = [
     Fault(
         "a fit that goes on counts its compiling once more",
         "Clock.stepped",
-        "self._stands, self._counts_from, self._compiled = False, _now() - self._shown, seconds_compiling()",
+        "self._stands, self._counts_from, self._compiled = False, _seconds() - self._shown, seconds_compiling()",
         "self._stands, self._counts_from, self._compiled = False, self._began[0] - self._shown, seconds_compiling()",
         ("tests/fitting/test_clock.py::test_compiling_again_is_no_time_of_a_fit_that_goes_on",),
     ),
@@ -112,9 +112,9 @@ FAULTS = [
     ),
     Fault(
         "a camera may differ by a hundredth",
-        "CLOSE",
-        "CLOSE = 1e-10",
-        "CLOSE = 1e-2",
+        "CAMERA_TOLERANCE",
+        "CAMERA_TOLERANCE = 1e-10",
+        "CAMERA_TOLERANCE = 1e-2",
         (LAWS + "test_other_views_are_refused_by_name",),
     ),
     Fault(
@@ -155,7 +155,7 @@ FAULTS = [
     Fault(
         "time leads a fit of both limits from its second step on",
         "Schedule.progress",
-        "by_seconds = (by_seconds - LATE) / (1 - LATE)",
+        "by_seconds = (by_seconds - FIRST_TIMED_PROGRESS) / (1 - FIRST_TIMED_PROGRESS)",
         "by_seconds = by_seconds / 1",
         (
             "tests/fitting/test_plan.py"
@@ -164,7 +164,7 @@ FAULTS = [
     ),
     Fault(
         "steps alone leave a limit of time",
-        "changed",
+        "change_settings",
         'changes["seconds"] = None',
         "pass",
         ("tests/fitting/test_cures_of_fits.py::test_steps_alone_lift_the_limit_of_time_as_is_said",),
@@ -179,21 +179,21 @@ FAULTS = [
     Fault(
         "what compiling takes is not counted",
         "_watch_compiling.traced",
-        "_seconds[0] += time.perf_counter() - began",
-        "_seconds[0] += 0.0",
+        "_compile_seconds[0] += time.perf_counter() - began",
+        "_compile_seconds[0] += 0.0",
         ("tests/kernels/test_tracing.py::test_seconds_of_compiling_are_counted_once_a_kernel",),
     ),
     Fault(
         "a volume of another set is not doubted",
         "doubt_of_set",
-        "same or found > reached - GAP",
-        "same or found > reached - 100 * GAP",
+        "same or found > reached - MAX_PSNR_GAP",
+        "same or found > reached - 100 * MAX_PSNR_GAP",
         ("tests/evaluation/test_other_set.py::test_a_volume_of_another_set_is_doubted_after_one_view",),
     ),
     Fault(
         "a fit stays paused though its pages have gone",
         "FitControl.look_for_pages",
-        "elif now - self._seen > GONE:",
+        "elif now - self._seen > MAX_ABSENCE:",
         "elif now - self._seen > 1e9:",
         (
             "tests/viewer/test_fit_control.py::test_a_fit_that_a_page_paused_goes_on_once_all_have_been_gone_for_a_while",

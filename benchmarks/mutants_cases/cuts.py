@@ -22,7 +22,7 @@ FAULTS = [
     ),
     Fault(
         "a scaled world leaves parallel rays as close",
-        "carried",
+        "transform_camera",
         "tuple(f / scale for f in camera.focal)",
         "camera.focal",
         (LENS + "test_a_similarity_scales_parallel_rays_apart",),
@@ -64,7 +64,7 @@ FAULTS = [
     ),
     Fault(
         "a box ends at the sample beyond it",
-        "_ended",
+        "_trim_ends",
         "place[0], place[-1] = low, high",
         "place[0], place[-1] = place[0], place[-1]",
         (MESH + "test_what_reaches_the_border_is_closed_there",),
@@ -79,7 +79,7 @@ FAULTS = [
     Fault(
         "samples on the level itself are left there",
         "surface_of",
-        "padded[padded == 0] = NONE",
+        "padded[padded == 0] = LEVEL_OFFSET",
         "padded[padded == 0] = 0",
         (MESH + "test_a_lone_sample_on_the_level_is_a_piece_of_its_own",),
     ),

@@ -36,14 +36,14 @@ FAULTS = [
     ),
     Fault(
         "a larger tree serves no small volume",
-        "take",
-        "most = max(LOOSE * size_of(room), SMALL)",
-        "most = min(LOOSE * size_of(room), SMALL)",
+        "take_tree",
+        "most = max(MAX_OVERSIZE * size_of(room), SMALL_TREE_BYTES)",
+        "most = min(MAX_OVERSIZE * size_of(room), SMALL_TREE_BYTES)",
         (POOL + "test_images_of_volumes_of_many_shapes_compile_no_kernel_again",),
     ),
     Fault(
         "what was used last is freed first",
-        "_keep",
+        "_keep_tree",
         "_free(_kept.pop(0))",
         "_free(_kept.pop())",
         (POOL + "test_what_was_unused_the_longest_is_freed_first",),
@@ -51,8 +51,8 @@ FAULTS = [
     Fault(
         "a tree that was closed is taken in twice",
         "Owner.close",
-        "self._watching.detach()\n            give",
-        "self._watching.peek()\n            give",
+        ("self._watching.detach()\n            return_tree"),
+        ("self._watching.peek()\n            return_tree"),
         (
             POOL + "test_what_was_closed_is_kept_once",
             POOL + "test_what_was_never_closed_is_taken_back",
@@ -60,14 +60,14 @@ FAULTS = [
     ),
     Fault(
         "what is left of a tree serves the next of its kind",
-        "shed",
+        "shed_roots",
         "size=0, whole=False)",
         "size=0)",
         (BRICKS + "test_a_fit_that_ended_has_its_values_and_gives_the_rest_back",),
     ),
     Fault(
         "a fit that ended keeps its moments",
-        "shed",
+        "shed_roots",
         "for root in tree.roots[1:]:",
         "for root in tree.roots[2:]:",
         (BRICKS + "test_a_fit_that_ended_has_its_values_and_gives_the_rest_back",),
@@ -102,7 +102,7 @@ FAULTS = [
     ),
     Fault(
         "blocks that are cut off are not counted",
-        "padded",
+        "padded_shape",
         "x, *rows = (-(-n // edge) * edge for n in shape)",
         "x, *rows = (n // edge * edge for n in shape)",
         (FORECAST + "test_a_thin_grid_counts_whole_blocks",),
@@ -116,7 +116,7 @@ FAULTS = [
     ),
     Fault(
         "cells are spread over one sample more",
-        "place",
+        "place_level",
         "np.array(cells) / (np.array(shape) - 1.0),",
         "np.array(cells) / np.array(shape),",
         ("tests/kernels/test_invariances.py::test_occupied_cells_are_those_that_read_something",),
@@ -138,8 +138,8 @@ FAULTS = [
     Fault(
         "the last cell of an axis is missing",
         "cells_of",
-        "tuple(-(-(n - 1) // CELL_SIZE) for n in shape)",
-        "tuple(max((n - 1) // CELL_SIZE, 1) for n in shape)",
+        "tuple(-(-(n - 1) // CELL_EDGE) for n in shape)",
+        "tuple(max((n - 1) // CELL_EDGE, 1) for n in shape)",
         ("tests/kernels/test_invariances.py::test_occupied_cells_are_those_that_read_something",),
         accepted="cells are then a little larger than four voxels: `cells_per_index` follows their number",
     ),
@@ -174,8 +174,8 @@ FAULTS = [
     Fault(
         "what is kept is not freed for who needs its memory",
         "make_room",
-        "if needed > 0.9 * (available_bytes() + freed - pool.held()):",
-        "if needed > 9.0 * (available_bytes() + freed - pool.held()):",
+        "if needed > 0.9 * (available_bytes() + freed - pool.kept_bytes()):",
+        "if needed > 9.0 * (available_bytes() + freed - pool.kept_bytes()):",
         (POOL + "test_what_is_kept_is_freed_before_anything_is_refused",),
     ),
     Fault(
@@ -215,23 +215,23 @@ FAULTS = [
     ),
     Fault(
         "what was read is not remembered",
-        "_remembering.remembered",
+        "_memoise.remembered",
         "results[key] = work(*arguments)",
         "return work(*arguments)",
         (TRACING + "test_a_source_is_read_once",),
     ),
     Fault(
         "of a GPU what is free is taken for all",
-        "_most",
-        "SHARE * of_gpu[1]",
-        "SHARE * of_gpu[0]",
+        "_max_kept_bytes",
+        "MAX_KEPT_FRACTION * of_gpu[1]",
+        "MAX_KEPT_FRACTION * of_gpu[0]",
         ("tests/device/test_gpu_memory.py::test_a_quarter_of_the_gpus_memory_is_kept",),
     ),
     Fault(
         "images of a GPU's fit are held by the GPU",
         "require_images",
         "[(held, host_bytes()), (stored, available_bytes())]",
-        "[(stored, host_bytes()), (held, available_bytes())]",
+        "[(stored, host_bytes()), (kept_bytes, available_bytes())]",
         ("tests/device/test_gpu_memory.py::test_images_are_held_by_the_machine_and_stored_on_the_gpu",),
     ),
     Fault(

@@ -24,7 +24,7 @@ FAULTS = [
     ),
     Fault(
         "a file gets its name before it is on the disk",
-        "replacing",
+        "replace_file",
         "_sync(temporary, os.O_RDWR)",
         "temporary.stat()",
         (VOLUMES + "test_a_failed_save_costs_nothing",),
@@ -87,7 +87,7 @@ FAULTS = [
     ),
     Fault(
         "temporary files of other machines are removed at once",
-        "sweep",
+        "remove_stale",
         "(entry.name.startswith(_prefix()) or _is_old(entry))",
         "(entry.name.startswith(_prefix()) or True)",
         (KEEPING + "test_what_a_killed_process_left_is_removed_and_no_other",),
@@ -157,8 +157,8 @@ FAULTS = [
     ),
     Fault(
         "a fault of ours is damage of the file",
-        "damage_told",
-        "if isinstance(error, FAULTS_OF_OURS):",
+        "explain_damage",
+        "if isinstance(error, PROGRAM_FAULTS):",
         "if isinstance(error, MemoryError):",
         ("tests/io/test_faults_of_ours.py::test_a_fault_of_ours_is_told_as_one",),
     ),
@@ -172,13 +172,13 @@ FAULTS = [
     Fault(
         "lines before the values are not skipped",
         "source.start",
-        "return after_lines(file, begin, lines)",
-        "return after_lines(file, begin, 0)",
+        "return skip_lines(file, begin, lines)",
+        "return skip_lines(file, begin, 0)",
         ("tests/io/test_odd_nrrd.py::test_skips_are_skipped",),
     ),
     Fault(
         "time is an axis of space",
-        "_directed",
+        "_direction_axes",
         "row.size == 4 and row[3] != 0",
         "row.size == 4 and row[3] == 99",
         ("tests/io/test_odd_nrrd.py::test_every_space_is_read_with_time_and_without",),
@@ -187,7 +187,7 @@ FAULTS = [
         "what is packed in a map begins without its extended header",
         "mrc:source.read",
         "where, packing, skip=offset)",
-        "where, packing, skip=HEADER - 4)",
+        "where, packing, skip=HEADER_BYTES - 4)",
         ("tests/io/test_odd_mrc.py::test_a_map_is_read_packed_or_not_whatever_it_is_called",),
     ),
     Fault(
@@ -199,9 +199,9 @@ FAULTS = [
     ),
     Fault(
         "an archive is read whole and copied",
-        "PIECE",
-        "PIECE = 1 << 20",
-        "PIECE = 1 << 40",
+        "PIECE_BYTES",
+        "PIECE_BYTES = 1 << 20",
+        "PIECE_BYTES = 1 << 40",
         ("tests/io/test_odd_numpy.py::test_an_archive_takes_the_memory_of_its_values_once",),
     ),
     Fault(

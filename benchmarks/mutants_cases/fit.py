@@ -13,7 +13,7 @@ HULL = "tests/fitting/test_bounds.py::"
 FAULTS = [
     Fault(
         "the background shows where pixels are opaque",
-        "truth",
+        "target_colour",
         "+ background * (1.0 - t[3])",
         "+ background * t[3]",
         (LOSSES + "test_value_is_the_formula[squared-background2-0.0]",),
@@ -35,8 +35,8 @@ FAULTS = [
     Fault(
         "clipped pixels tell the exposure",
         "add_photometry",
-        "alpha > OPAQUE and DARK < y < BRIGHT",
-        "alpha > OPAQUE and DARK < y",
+        "alpha > MIN_OPAQUE_ALPHA and MIN_UNCLIPPED < y < MAX_UNCLIPPED",
+        "alpha > MIN_OPAQUE_ALPHA and MIN_UNCLIPPED < y",
         (PHOTOMETRY + "test_sums_on_the_device_are_those_of_numpy",),
     ),
     Fault(
@@ -70,8 +70,7 @@ FAULTS = [
     Fault(
         "a masked ray has a gradient",
         "robust_loss_adjoint",
-        """        if counts(rays, p):
-            each =""",
+        ("        if has_target(rays, p):\n            each ="),
         """        if p >= 0:
             each =""",
         (LOSSES + "test_a_ray_without_a_target_counts_nowhere",),
@@ -154,7 +153,7 @@ FAULTS = [
     ),
     Fault(
         "slots are not left clean",
-        "taken",
+        "take_slot",
         "part[at] = 0",
         "part[at] *= 1",
         ("tests/kernels/test_invariances.py::test_gradients_accumulate_and_repeat",),
@@ -175,21 +174,21 @@ FAULTS = [
     ),
     Fault(
         "a cell at the end of a word reaches the wrong sample of the next along z",
-        "beyond",
+        "neighbour_bits",
         "m = (m >> 3) & FIRST_Z",
         "m = (m >> 2) & FIRST_Z",
         (TOUCHED + "test_each_cell_reaches_its_eight_corners_in_any_word",),
     ),
     Fault(
         "a cell at the end of a word reaches the wrong row of the next along y",
-        "beyond",
+        "neighbour_bits",
         "m = (m >> 12) & FIRST_Y",
         "m = (m >> 8) & FIRST_Y",
         (TOUCHED + "test_each_cell_reaches_its_eight_corners_in_any_word",),
     ),
     Fault(
         "a cell does not reach the samples after it along x",
-        "beyond",
+        "neighbour_bits",
         "else m | (m << 16)",
         "else m",
         (TOUCHED + "test_each_cell_reaches_its_eight_corners_in_any_word",),
@@ -225,8 +224,8 @@ FAULTS = [
     Fault(
         "a step passes over what a regulariser gave features",
         "regularise",
-        "grid.feature_samples[word_of(grid, at(grid, I))] = ALL",
-        "grid.feature_samples[word_of(grid, at(grid, I))] += 0",
+        "grid.feature_samples[word_of(grid, sample_index(grid, I))] = ALL_BITS",
+        "grid.feature_samples[word_of(grid, sample_index(grid, I))] += 0",
         (TOUCHED + "test_a_step_takes_what_a_regulariser_gave_features_that_no_ray_met",),
     ),
     Fault(
@@ -246,15 +245,15 @@ FAULTS = [
     Fault(
         "an edge of colour moves its lower sample alone",
         "regularise",
-        "add(grid.g_features, summed(grid, at(grid, N)), upper)",
-        "add(grid.g_features, summed(grid, at(grid, N)), 0.0 * upper)",
+        "accumulate(grid.g_features, gradient_index(grid, sample_index(grid, N)), upper)",
+        "accumulate(grid.g_features, gradient_index(grid, sample_index(grid, N)), 0.0 * upper)",
         (TAPE + "test_gradient_of_the_tape_is_the_derivative_of_its_loss[softplus-sigmoid-regularisers]",),
     ),
     Fault(
         "edges between blocks count",
         "has_neighbour",
-        "found = local[a] + 1 < EDGE and",
-        "found = local[a] + 1 <= EDGE and",
+        "found = local[a] + 1 < TILE_EDGE and",
+        "found = local[a] + 1 <= TILE_EDGE and",
         (TAPE + "test_all_blocks_are_all_edges_within_them",),
     ),
     Fault(
@@ -274,8 +273,8 @@ FAULTS = [
     Fault(
         "the faintest alpha that counts as empty shows something",
         "shows",
-        "[3] > ALPHA",
-        "[3] >= ALPHA",
+        "[3] > MAX_EMPTY_ALPHA",
+        "[3] >= MAX_EMPTY_ALPHA",
         (HULL + "test_the_faintest_alpha_counts_as_empty",),
     ),
 ]

@@ -20,7 +20,7 @@ FAULTS = [
     ),
     Fault(
         "a fit of images without alpha is looked at before the set's background",
-        "_rendered",
+        "_render_views",
         "behind = background_of(volume, views)",
         "behind = views.background",
         (
@@ -53,9 +53,9 @@ FAULTS = [
     ),
     Fault(
         "a faint start is asked what is empty as soon as the fastest sample could be over the threshold",
-        "SURE",
-        "SURE = 4",
-        "SURE = 1",
+        "RAW_MARGIN",
+        "RAW_MARGIN = 4",
+        "RAW_MARGIN = 1",
         (
             "tests/fitting/test_fitter.py::test_a_fit_that_begins_fainter_than_what_counts_as_empty_is_not_ended_by_that",
         ),
@@ -70,14 +70,14 @@ FAULTS = [
     Fault(
         "the finest voxels want no more rays than others",
         "resolution_for",
-        "found / np.sqrt(RAYS_FINE)",
+        "found / np.sqrt(FINE_RAY_FACTOR)",
         "found",
         (RESOLUTION + "test_finer_than_what_most_pictures_show_wants_twice_the_rays",),
     ),
     Fault(
         "voxels under 1.2 pixels in the largest grids too",
         "resolution_for",
-        "fine, DENSE))",
+        "fine, MAX_DENSE_RESOLUTION))",
         "fine))",
         (RESOLUTION + "test_finer_than_what_most_pictures_show_wants_twice_the_rays",),
     ),
@@ -126,7 +126,7 @@ FAULTS = [
     Fault(
         "a forecast takes no step of one ray a pixel where several are asked from the first step on",
         "Cost.of",
-        "begin = max(plan.settings.supersample_from, ONE_RAY)",
+        "begin = max(plan.settings.supersample_from, MIN_SINGLE_RAY_FRACTION)",
         "begin = plan.settings.supersample_from",
         ("tests/fitting/test_forecast.py::test_all_kinds_of_steps_are_measured",),
     ),
@@ -149,15 +149,15 @@ FAULTS = [
     ),
     Fault(
         "a fisheye's focal length scales tangents",
-        "by_angles",
+        "are_fisheyes",
         "return all(camera.lens.kind == ANGLES for camera in cameras)",
         "return all(camera.lens.kind == None for camera in cameras)",
         ("tests/diagnosis/test_diagnose.py::test_the_focal_length_of_fisheyes_comes_out",),
     ),
     Fault(
         "clipped pixels tell an exposure of a volume that is refined",
-        "exposures_beside",
-        "moments(x, y, (taken > DARK) & (taken < BRIGHT))",
+        "fit_exposures",
+        "moments(x, y, (taken > MIN_UNCLIPPED) & (taken < MAX_UNCLIPPED))",
         "moments(x, y)",
         ("tests/registration/test_registration.py::test_what_is_clipped_tells_no_exposure",),
     ),
@@ -171,7 +171,7 @@ FAULTS = [
     Fault(
         "any match agrees with cameras in one place",
         "_rays",
-        "apart = length > ONE_PLACE * np.abs(poses[:, :3, 3]).max()",
+        "apart = length > SAME_POSITION * np.abs(poses[:, :3, 3]).max()",
         "apart = length > -1.0",
         ("tests/diagnosis/test_diagnose.py::test_a_thing_alike_from_all_around_is_no_other_convention",),
     ),
@@ -206,20 +206,20 @@ FAULTS = [
     Fault(
         "each step of a long fit thins as one of a short one",
         "Adam.thinning_at",
-        "self.thinning / length(progress, step)",
+        "self.thinning / relative_length(progress, step)",
         "self.thinning",
         (ADAM + "test_a_step_of_a_long_fit_thins_less",),
     ),
     Fault(
         "a volume thins out while cameras move",
-        "ALONG",
+        "REFINEMENT_SETTINGS",
         '"thinning": 0.0, "cooldown"',
         '"cooldown"',
         ("tests/registration/test_registration.py::test_disturbed_cameras_are_moved_towards_the_true_ones",),
     ),
     Fault(
         "a volume follows cameras less and less",
-        "ALONG",
+        "REFINEMENT_SETTINGS",
         '"cooldown": 0.0, "final": 0.1,',
         '"cooldown": 1.0, "final": 1.0,',
         ("tests/registration/test_registration.py::test_disturbed_cameras_are_moved_towards_the_true_ones",),
@@ -227,21 +227,21 @@ FAULTS = [
     Fault(
         "cubes of a long fit move as far as those of a short one",
         "Adam.coarse_at",
-        "min(length(progress, step), MOST_COARSE)",
+        "min(relative_length(progress, step), MAX_COARSE_FACTOR)",
         "1.0",
         (ADAM + "test_a_long_fit_moves_cubes_further",),
     ),
     Fault(
         "levels of a long fit begin as late as of a short one",
         "Schedule.sooner",
-        "return min(length(progress, self.even(progress, steps)), self.early)",
+        "return min(relative_length(progress, self.even(progress, steps)), self.early)",
         "return 1.0",
         ("tests/fitting/test_forecast.py::test_levels_of_a_long_fit_begin_sooner_and_are_forecast_so",),
     ),
     Fault(
         "a fit by seconds is taken for as long as its first, quick steps",
         "Schedule.even",
-        "steps * progress ** (1 - PACE) if slower else steps",
+        "steps * progress ** (1 - PACE_POWER) if slower else steps",
         "steps",
         ("tests/fitting/test_forecast.py::test_a_fit_by_seconds_is_not_taken_for_longer_for_its_quick_first_steps",),
     ),
@@ -289,7 +289,7 @@ FAULTS = [
     ),
     Fault(
         "levels are reopened while cameras move",
-        "ALONG",
+        "REFINEMENT_SETTINGS",
         '"reopen": 1.0',
         '"reopen": 0.5',
         (REOPENED + "test_no_level_is_reopened_while_cameras_move",),
@@ -317,7 +317,7 @@ FAULTS = [
     ),
     Fault(
         "relu's rates are in units of the start itself",
-        "unit_of",
+        "raw_unit",
         "return 2 * activation.shift if",
         "return activation.shift if",
         (ADAM + "test_rates_of_relu_are_in_units_of_twice_its_start",),
@@ -325,8 +325,8 @@ FAULTS = [
     Fault(
         "variation is not weighted by the share of blocks",
         "_weight",
-        "regulariser.weight / (fraction * (kernels.EDGE - 1)",
-        "regulariser.weight / ((kernels.EDGE - 1)",
+        "regulariser.weight / (fraction * (kernels.TILE_EDGE - 1)",
+        "regulariser.weight / ((kernels.TILE_EDGE - 1)",
         (TAPE + "test_a_share_of_the_blocks_is_the_full_sum_on_average[0.4]",),
     ),
     Fault(
@@ -339,13 +339,13 @@ FAULTS = [
     Fault(
         "blocks are never shifted along z",
         "_blocks",
-        "% kernels.EDGE for a in range(3)]",
-        "% kernels.EDGE * (a < 2) for a in range(3)]",
+        "% kernels.TILE_EDGE for a in range(3)]",
+        "% kernels.TILE_EDGE * (a < 2) for a in range(3)]",
         (TAPE + "test_a_share_of_the_blocks_is_the_full_sum_on_average[1.0]",),
     ),
     Fault(
         "seconds lift the limit of steps that were asked for",
-        "changed",
+        "change_settings",
         'if changes.get("seconds") is not None and changes.get("steps") is None:',
         'if changes.get("seconds") is not None:',
         (SETTINGS + "test_seconds_alone_lift_the_limit_of_steps",),
@@ -359,7 +359,7 @@ FAULTS = [
     ),
     Fault(
         "compiling takes of the time that a fit has",
-        "_now",
+        "_seconds",
         "return time.perf_counter() - seconds_compiling()",
         "return time.perf_counter()",
         ("tests/fitting/test_clock.py::test_what_is_compiled_later_is_no_time_of_the_fit_either",),
@@ -394,7 +394,7 @@ FAULTS = [
     ),
     Fault(
         "a fit that was cut short goes beside another such",
-        "keep",
+        "save_volume",
         'if cut_short(volume.provenance.get("ended")) and _is_finished(wanted):',
         'if cut_short(volume.provenance.get("ended")) or _is_finished(wanted):',
         (KEEPING + "test_what_was_cut_short_never_replaces_what_was_not",),

@@ -26,7 +26,7 @@ FAULTS = [
     ),
     Fault(
         "a picture of another format does not stand back for a PNG of its name",
-        "with_suffix",
+        "find_suffix",
         "stems = [stem, path.stem] if other else [stem]",
         "stems = [stem]",
         ("tests/io/test_cures_of_sets.py::test_the_cure_of_a_message_cures",),
@@ -47,16 +47,16 @@ FAULTS = [
     ),
     Fault(
         "colours of another profile stay as they are stored",
-        "_decoded",
-        "in_srgb(whole) if shown else whole",
+        "_decode_file",
+        "to_srgb(whole) if shown else whole",
         "whole if shown else whole",
         (PROFILES + "test_colours_are_those_that_the_profile_means",),
     ),
     Fault(
         "masks are brought to sRGB by their profile",
         "decode_mask",
-        "values = turned(_decoded(path, one, shown=False), turn)",
-        "values = turned(_decoded(path, one), turn)",
+        "values = turn_upright(_decode_file(path, one, shown=False), turn)",
+        "values = turn_upright(_decode_file(path, one), turn)",
         (PROFILES + "test_a_mask_and_alpha_are_the_numbers_that_are_stored",),
     ),
     Fault(
@@ -68,7 +68,7 @@ FAULTS = [
     ),
     Fault(
         "sRGB's own profile is applied too",
-        "in_srgb",
+        "to_srgb",
         "if not is_foreign(image):",
         'if not image.info.get("icc_profile"):',
         (PROFILES + "test_pixels_of_srgb_or_of_a_profile_that_is_not_read_stay_bit_for_bit",),
@@ -96,9 +96,9 @@ FAULTS = [
     ),
     Fault(
         "a mask is taken for the photograph of its name",
-        "MASKS",
-        'MASKS = ("mask", "masks")',
-        "MASKS = ()",
+        "MASK_FOLDERS",
+        'MASK_FOLDERS = ("mask", "masks")',
+        "MASK_FOLDERS = ()",
         ("tests/io/test_layouts.py::test_a_mask_is_not_taken_for_the_photograph_of_its_name",),
     ),
     Fault(
@@ -110,7 +110,7 @@ FAULTS = [
     ),
     Fault(
         "16 bit lose their upper half",
-        "_decoded",
+        "_decode_file",
         "(values if small else values >> 8)",
         "(values if small else values & 255)",
         (SETS + "test_every_kind_of_png_becomes_colour",),
@@ -124,7 +124,7 @@ FAULTS = [
     ),
     Fault(
         "images with an orientation are turned the other way",
-        "UPRIGHT",
+        "TURN_UPRIGHT",
         "6: lambda image: image[::-1].swapaxes(0, 1)",
         "6: lambda image: image[:, ::-1].swapaxes(0, 1)",
         (DIFFER + "test_an_orientation_is_applied_once",),
@@ -138,9 +138,9 @@ FAULTS = [
     ),
     Fault(
         "of a smaller mask a pixel counts that a little of is masked",
-        "LEAST",
-        "LEAST = 1e-6",
-        "LEAST = 2e-3",
+        "MIN_PIXEL_FRACTION",
+        "MIN_PIXEL_FRACTION = 1e-6",
+        "MIN_PIXEL_FRACTION = 2e-3",
         (DIFFER + "test_a_pixel_of_a_smaller_mask_counts_where_all_that_it_is_made_of_does",),
     ),
     Fault(
@@ -152,9 +152,9 @@ FAULTS = [
     ),
     Fault(
         "the largest image has twice the pixels",
-        "header:MOST_PIXELS",
-        "MOST_PIXELS = 1 << 26",
-        "MOST_PIXELS = 1 << 27",
+        "header:MAX_PIXELS",
+        "MAX_PIXELS = 1 << 26",
+        "MAX_PIXELS = 1 << 27",
         (SETS + "test_a_huge_image_is_refused_before_decoding",),
     ),
     Fault(
@@ -209,8 +209,8 @@ FAULTS = [
     Fault(
         "a lens of nerfstudio is a pinhole",
         "_lens",
-        "return brown(k, p)",
-        "return brown((0, 0, 0, 0), p)",
+        "return brown_lens(k, p)",
+        "return brown_lens((0, 0, 0, 0), p)",
         (TRANSFORMS + "test_a_lens_is_read_as_its_keys_say",),
     ),
     Fault(
@@ -222,9 +222,9 @@ FAULTS = [
     ),
     Fault(
         "the fields of view of instant-ngp lose to those of Blender",
-        "FOCALS",
-        'FOCALS = ("{}_fov", "fl_{}", "camera_angle_{}")',
-        'FOCALS = ("camera_angle_{}", "fl_{}", "{}_fov")',
+        "FOCAL_KEYS",
+        'FOCAL_KEYS = ("{}_fov", "fl_{}", "camera_angle_{}")',
+        'FOCAL_KEYS = ("camera_angle_{}", "fl_{}", "{}_fov")',
         (TRANSFORMS + "test_the_first_of_the_keys_for_a_focal_counts",),
     ),
     Fault(
@@ -236,7 +236,7 @@ FAULTS = [
     ),
     Fault(
         "test_filenames do not count",
-        "_of_split",
+        "_split_frames",
         "if frame.file in listed[taken]]",
         "if frame.file not in listed[taken]]",
         (TRANSFORMS + "test_splits_that_are_listed_count",),
@@ -250,7 +250,7 @@ FAULTS = [
     ),
     Fault(
         "COLMAP's p1 and p2 are exchanged",
-        "COLMAP",
+        "COLMAP_MODELS",
         '4: CameraModel("OPENCV", 2, "opencv", (0, 1, None, 2, 3)),',
         '4: CameraModel("OPENCV", 2, "opencv", (0, 1, None, 3, 2)),',
         (COLMAP + "test_a_text_is_read_as_it_was_written",),

@@ -11,8 +11,8 @@ FAULTS = [
     Fault(
         "what is level is lit as rounding has it",
         "normal_slope",
-        "grid.density[at(grid, I)] - grid.density[at(grid, cell)]",
-        "grid.density[at(grid, I)]",
+        "grid.density[sample_index(grid, I)] - grid.density[sample_index(grid, cell)]",
+        "grid.density[sample_index(grid, I)]",
         (LAWS + "test_what_is_level_is_lit_by_ambient_light_alone",),
     ),
     Fault(

@@ -93,7 +93,7 @@ FAULTS = [
     ),
     Fault(
         "what was drawn is not divided by its chance",
-        "share_of_draw",
+        "draw_factor",
         "1.0 / chance, 0.0)",
         "1.0, 0.0)",
         (ROULETTE + "test_mean_over_draws_is_the_gradient[kind0]",),
@@ -107,21 +107,21 @@ FAULTS = [
     ),
     Fault(
         "samples without influence are never drawn",
-        "share_of_draw",
-        "LEAST)\n",
+        "draw_factor",
+        ("MIN_CHANCE)\n"),
         "1e-9)\n",
         (ROULETTE + "test_a_sample_is_drawn_in_proportion_to_its_influence[0.0]",),
     ),
     Fault(
         "all rays are drawn alike",
-        "share_of_draw",
+        "draw_factor",
         "hash_u32(rays.draw[None], r, k)",
         "hash_u32(rays.draw[None], 0, k)",
         (ROULETTE + "test_a_sample_is_drawn_in_proportion_to_its_influence[0.2]",),
     ),
     Fault(
         "every step draws alike",
-        "share_of_draw",
+        "draw_factor",
         "hash_u32(rays.draw[None], r, k)",
         "hash_u32(0, r, k)",
         (ROULETTE + "test_a_draw_is_the_same_by_its_number_and_another_by_another",),
@@ -241,8 +241,8 @@ FAULTS = [
     Fault(
         "both samples of a pair have the first one's density",
         "march_pairs",
-        "tau2, raw2 = classified(rays, variant, raw2, shift",
-        "tau2, raw2 = classified(rays, variant, raw, shift",
+        "tau2, raw2 = classify(rays, variant, raw2, shift",
+        "tau2, raw2 = classify(rays, variant, raw, shift",
         (IMAGE_FLAT,),
     ),
     Fault(
@@ -296,7 +296,7 @@ FAULTS = [
     ),
     Fault(
         "T behind the box counts for the background alone",
-        "gain_behind",
+        "background_gain",
         "return d_image[3] + (d_image[0]",
         "return (d_image[0]",
         (EACH_MODE + "[x-ray-variant5-False-1]",),
@@ -318,8 +318,8 @@ FAULTS = [
     Fault(
         "depth is told where nothing is met",
         "distance:finish",
-        "1.0 - state.T >= MET,",
-        "state.T >= MET,",
+        "1.0 - state.T >= MIN_OPACITY,",
+        "state.T >= MIN_OPACITY,",
         (REFERENCE + "test_depth_is_the_reference[softplus]",),
     ),
     Fault(
@@ -373,7 +373,7 @@ FAULTS = [
     ),
     Fault(
         "rays are turned into the volume but not shifted",
-        "placed",
+        "place_ray",
         "* from_place[2] + m[a, 3]",
         "* from_place[2]",
         (IMAGE_FLAT,),

@@ -23,7 +23,7 @@ FAULTS = [
     ),
     Fault(
         "the end of an open interval belongs to it",
-        "within",
+        "in_interval",
         "((x > low) if above else (x >= low))",
         "((x >= low) if above else (x >= low))",
         ("tests/fitting/test_settings.py::test_bad_settings_are_refused",),

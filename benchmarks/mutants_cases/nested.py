@@ -45,7 +45,7 @@ FAULTS = [
     ),
     Fault(
         "boxes are larger about their corner",
-        "seen_from",
+        "origin_in_box",
         "own = middle + (o - middle) * scale_of(box)",
         "own = o * scale_of(box)",
         (IMAGE,),

@@ -10,14 +10,14 @@ GRADIENT = CONTRACT + "test_every_gradient_passes_the_dot_test_and_the_differenc
 FAULTS = [
     Fault(
         "what is occupied is leapt over where a cell lies in two cells of occupancy",
-        "beyond_empty",
+        "leave_empty",
         "    if on and empty:",
         "    if on:",
         (LAWS + "test_what_no_ray_passes_through_costs_and_changes_nothing[24]",),
     ),
     Fault(
         "the inner points have the outer ones' share",
-        "OUTER",
+        "OUTER_GAUSS",
         "(0.33000947820757187, 0.3260725774312732)",
         "(0.33000947820757187, 0.1739274225687268)",
         (TWIN,),

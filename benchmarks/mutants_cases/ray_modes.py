@@ -20,7 +20,7 @@ FAULTS = [
     ),
     Fault(
         "a pre-integrated ray along a face begins far ahead in the cell to its other side",
-        "beyond_empty",
+        "leave_empty",
         "at_far = ti.min(at_far, behind)",
         "at_far = ti.max(at_far, 0.0)",
         (
@@ -31,7 +31,7 @@ FAULTS = [
     Fault(
         "T of an X-ray has no end",
         "composite",
-        "ti.select(T < MOST, at_most(T * e, MOST), MOST)",
+        "ti.select(T < MAX_TRANSMITTANCE, clamp_high(T * e, MAX_TRANSMITTANCE), MAX_TRANSMITTANCE)",
         "T * e",
         (
             "tests/kernels/test_modes.py::test_values_under_0_that_let_any_light_through_make_numbers_with_their_gradients",
@@ -39,8 +39,8 @@ FAULTS = [
     ),
     Fault(
         "T that is held has a slope",
-        "sloping",
-        "return ti.select(T < MOST, T, 0.0)",
+        "unclamped",
+        "return ti.select(T < MAX_TRANSMITTANCE, T, 0.0)",
         "return T",
         (
             "tests/kernels/test_modes.py::test_values_under_0_that_let_any_light_through_make_numbers_with_their_gradients",
@@ -48,9 +48,9 @@ FAULTS = [
     ),
     Fault(
         "an orbit is about z whatever is up",
-        "_on_sphere",
-        "if tuple(up) == Z else places @ _from_z",
-        "if True else places @ _from_z",
+        "_sphere_points",
+        "if tuple(up) == DEFAULT_UP else places @ _rotation_from_z",
+        "if True else places @ _rotation_from_z",
         ("tests/geometry/test_camera_paths.py::test_an_orbit_about_another_up_is_that_about_z_turned",),
     ),
     Fault(
@@ -69,9 +69,9 @@ FAULTS = [
     ),
     Fault(
         "points of a cell are not Gauss and Legendre's",
-        "GAUSS",
-        "GAUSS = 0.28867513459481287",
-        "GAUSS = 0.28867413459481287",
+        "GAUSS_OFFSET",
+        "GAUSS_OFFSET = 0.28867513459481287",
+        "GAUSS_OFFSET = 0.28867413459481287",
         (IMAGE + "[x-ray-exact]",),
     ),
     Fault(
@@ -133,8 +133,8 @@ FAULTS = [
     Fault(
         "cells on the level's rim count as empty",
         "mark_straddling",
-        "grid.empty_distance[I] = ti.u8(0) if below and above else ti.u8(FULL)",
-        "grid.empty_distance[I] = ti.u8(FULL) if below and above else ti.u8(0)",
+        "grid.empty_distance[I] = ti.u8(0) if below and above else ti.u8(MAX_DISTANCE)",
+        "grid.empty_distance[I] = ti.u8(MAX_DISTANCE) if below and above else ti.u8(0)",
         (LAWS + "test_leaps_over_cells_without_the_surface_change_nothing",),
     ),
 ]

@@ -116,14 +116,14 @@ FAULTS = [
     Fault(
         "a tile's rays are taken to be its middle one",
         "is_clear",
-        "ti.static(SAFETY[0]) * between + ti.static(SAFETY[1]), ti.i32) + 1",
+        "ti.static(SAFETY_MARGIN[0]) * between + ti.static(SAFETY_MARGIN[1]), ti.i32) + 1",
         "0.0 * between, ti.i32)",
         ("tests/rendering/test_tile_list.py::test_list_is_of_the_tiles_with_a_ray_that_meets_something[1.0-0.003]",),
     ),
     Fault(
         "a tile whose middle and corners miss the box is taken to miss it",
         "is_clear",
-        "wider = ti.static(SAFETY[0]) * (apart + farthest * parting).max()",
+        "wider = ti.static(SAFETY_MARGIN[0]) * (apart + farthest * parting).max()",
         "wider = 0.0 * (apart + farthest * parting).max()",
         ("tests/rendering/test_tile_list.py::test_list_is_of_the_tiles_with_a_ray_that_meets_something[1.0-0.5]",),
     ),
@@ -139,7 +139,7 @@ FAULTS = [
     ),
     Fault(
         "the last step does not list a tile",
-        "meets",
+        "meets_occupied",
         "while k <= n and far > near and not found:",
         "while k < n and far > near and not found:",
         (TILES + "test_tiles_whose_samples_meet_something_are_listed_and_others_are_not",),

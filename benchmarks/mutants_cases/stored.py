@@ -45,7 +45,7 @@ FAULTS = [
     ),
     Fault(
         "slope and intercept of nifti are rounded",
-        "_stored",
+        "_stored_values",
         "return volume.numbers(), 1.0, 0.0",
         "return volume.values, slope, intercept",
         (PRECISION + "test_slope_and_intercept_keep_steps_apart",),
@@ -59,7 +59,7 @@ FAULTS = [
     ),
     Fault(
         "colours of a plane are spread over a volume",
-        "_of_colours.read",
+        "_colours_of.read",
         "(*shape, 3), (*shape, 1)):",
         "(*shape, 3), (*shape, 1)) or True:",
         (CURES + "test_what_the_message_says_is_done_and_works",),

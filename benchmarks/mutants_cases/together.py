@@ -31,8 +31,8 @@ FAULTS = [
     Fault(
         "an extinction of zero is divided by",
         "phi",
-        "if ti.abs(tau) < SMALL:\n        for n in ti.static(range(TERMS, 1, -1)):",
-        "if tau < -SMALL:\n        for n in ti.static(range(TERMS, 1, -1)):",
+        ("if ti.abs(tau) < MAX_SERIES_DEPTH:\n        for n in ti.static(range(SERIES_TERMS, 1, -1)):"),
+        ("if tau < -MAX_SERIES_DEPTH:\n        for n in ti.static(range(SERIES_TERMS, 1, -1)):"),
         (LAWS + "test_signed_extinctions_that_cancel_are_a_limit_not_a_division",),
     ),
     Fault(

@@ -11,7 +11,7 @@ FAULTS = [
     Fault(
         "close-ups of a part make the box that of the part",
         "_box_of_silhouettes",
-        "for share in FEWER:",
+        "for share in LOWER_HULL_FRACTIONS:",
         "for share in ():",
         (BOUNDS + "test_close_ups_of_a_part_leave_the_box_that_of_the_whole",),
     ),
@@ -24,7 +24,7 @@ FAULTS = [
     ),
     Fault(
         "offsets keep their mean as the gauge changes",
-        "gauged",
+        "normalise_exposures",
         "offset - gain * (offset.mean(0) / gain.mean(0))",
         "offset",
         ("tests/fitting/test_photometry.py::test_the_gauge_holds_means_and_changes_no_view_against_another",),
@@ -39,7 +39,7 @@ FAULTS = [
     Fault(
         "a rigid pose is made rigid again, to other bits",
         "require_rigid",
-        "if error > ROUNDING:",
+        "if error > ORTHONORMAL_ROUNDING:",
         "if error >= 0:",
         (VALUES + "test_what_is_rigid_stays_as_it_is_to_the_last_bit",),
     ),
@@ -101,14 +101,14 @@ FAULTS = [
     ),
     Fault(
         "an orbit does not see its box's depth",
-        "_all_in_sight",
+        "_frame_points",
         "float((z + (0 if orthographic else half",
         "float((0 * z + (0 if orthographic else half",
         (VALUES + "test_an_orbit_of_a_box_sees_all_of_it_and_not_much_else",),
     ),
     Fault(
         "cameras of an orbit stand on no circle",
-        "_on_sphere",
+        "_sphere_points",
         "np.sin(azimuth) * np.cos(high), np.sin(high)]",
         "np.sin(azimuth), np.sin(high)]",
         (VALUES + "test_orbit_keeps_its_distance_and_looks_inwards",),
@@ -116,7 +116,7 @@ FAULTS = [
     Fault(
         "a path has a speed of its own at each key",
         "path_through",
-        "at_equal_lengths(fine, lengths, count, closed)",
+        "equal_length_parameters(fine, lengths, count, closed)",
         "np.linspace(fine[0], fine[-1], count)",
         (PATHS + "test_a_path_that_moves_does_so_at_constant_speed",),
     ),
@@ -136,7 +136,7 @@ FAULTS = [
     ),
     Fault(
         "a framed camera cuts what it saw",
-        "framed",
+        "reframe",
         "scale = min(width / camera.width, height / camera.height)",
         "scale = max(width / camera.width, height / camera.height)",
         (PATHS + "test_a_framed_camera_sees_all_that_it_saw",),
@@ -150,14 +150,14 @@ FAULTS = [
     ),
     Fault(
         "the principal point's gradient has the camera's up for its down",
-        "TURNED",
-        "TURNED = np.array([1.0, -1.0, -1.0])",
-        "TURNED = np.array([1.0, 1.0, -1.0])",
+        "OPENCV_FROM_CAMERA",
+        "OPENCV_FROM_CAMERA = np.array([1.0, -1.0, -1.0])",
+        "OPENCV_FROM_CAMERA = np.array([1.0, 1.0, -1.0])",
         ("tests/geometry/test_lens.py::test_the_tangent_of_a_ray_is_the_difference",),
     ),
     Fault(
         "a projection's slope has no perspective",
-        "flat_slope",
+        "project_to_plane_slope",
         "-x / z[:, None] ** 2",
         "x / z[:, None] ** 2",
         ("tests/geometry/test_lens.py::test_the_slope_of_a_projection_is_its_difference",),
@@ -171,7 +171,7 @@ FAULTS = [
     ),
     Fault(
         "a lens is inverted by steps that are never halved",
-        "undistorted",
+        "undistort",
         "step[active[~better]] *= 0.5",
         "step[active[~better]] *= 1.0",
         ("tests/geometry/test_lens.py::test_strong_lenses_are_inverted_nearly_up_to_where_they_fold",),
@@ -255,7 +255,7 @@ FAULTS = [
     ),
     Fault(
         "cameras that look at the place look away from it",
-        "looking_away",
+        "faces_away",
         "c.world_from_camera[:3, 2] < 0 for c",
         "c.world_from_camera[:3, 2] > 0 for c",
         (BOUNDS + "test_poses_of_another_convention_are_told",),
@@ -292,7 +292,7 @@ FAULTS = [
     Fault(
         "what a control group's file cache would give back counts as taken",
         "_memory",
-        '_row(group / "memory.stat", cached)',
+        '_row_number(group / "memory.stat", cached)',
         "0",
         ("tests/data/test_control_group.py::test_the_tightest_limit_around_a_process_counts",),
     ),
@@ -312,7 +312,7 @@ FAULTS = [
     ),
     Fault(
         "a wrong setting is no wrong usage",
-        "as_usage",
+        "usage_errors",
         'raise click.UsageError(f"{said}{space}{rest}") from error',
         "raise",
         ("tests/cli/test_cli.py::test_wrong_values_are_wrong_usage_that_names_what_they_are_of",),

@@ -22,14 +22,14 @@ FAULTS = [
     Fault(
         "an interrupted clip takes the place of the whole one",
         "write_clip",
-        "interrupted(path) if cut() else Path(path)",
+        "cut_short_name(path) if cut() else Path(path)",
         "Path(path)",
         ("tests/io/test_write_video.py::test_what_is_cut_short_goes_beside_and_plays",),
     ),
     Fault(
         "names of files steer the terminal",
-        "shown",
-        "return escaped(text)",
+        "printable",
+        "return escape(text)",
         "return text",
         (KEEPING + "test_names_of_files_steer_no_terminal",),
     ),
@@ -71,8 +71,16 @@ FAULTS = [
     Fault(
         "Ctrl-C ends with the status of success",
         "main",
-        'except (click.exceptions.Abort, KeyboardInterrupt):\n        output.note("interrupted")\n        sys.exit(1)',
-        'except (click.exceptions.Abort, KeyboardInterrupt):\n        output.note("interrupted")\n        sys.exit(0)',
+        (
+            "except (click.exceptions.Abort, KeyboardInterrupt):\n"
+            '        output.print_note("interrupted")\n'
+            "        sys.exit(1)"
+        ),
+        (
+            "except (click.exceptions.Abort, KeyboardInterrupt):\n"
+            '        output.print_note("interrupted")\n'
+            "        sys.exit(0)"
+        ),
         (KEEPING + "test_a_signal_ends_a_verb_in_one_line_and_tidies_up",),
     ),
     Fault(
@@ -84,7 +92,7 @@ FAULTS = [
     ),
     Fault(
         "the shell's march has steps as of Python",
-        "Shown.look",
+        "ModeOptions.look",
         'given = {"step": self.step, "supersample"',
         'given = {"step": None, "supersample"',
         ("tests/cli/test_cli.py::test_options_of_a_march_are_those_of_python",),
@@ -98,14 +106,14 @@ FAULTS = [
     ),
     Fault(
         "a body's front is below",
-        "DOWN",
-        'DOWN, LEFTWARDS = "PI", "RA"',
-        'DOWN, LEFTWARDS = "AI", "RA"',
+        "DOWN_SIDES",
+        'DOWN_SIDES, LEFT_SIDES = "PI", "RA"',
+        'DOWN_SIDES, LEFT_SIDES = "AI", "RA"',
         ("tests/plot/test_plot.py::test_a_body_is_shown_as_radiologists_look_at_it",),
     ),
     Fault(
         "rays a pixel are asked for of the first of several volumes alone",
-        "with_others",
+        "add_others",
         "supersample=shown.supersample",
         "supersample=None",
         ("tests/cli/test_cli.py::test_steps_and_rays_a_pixel_are_those_asked_for_in_all_volumes_together",),
@@ -119,7 +127,7 @@ FAULTS = [
     ),
     Fault(
         "a fit begins after a refinement that was interrupted",
-        "_refined",
+        "_refine",
         "if found.interrupted:",
         "if False:",
         ("tests/registration/test_refined_fit.py::test_no_fit_begins_after_a_refinement_that_was_interrupted",),
@@ -147,8 +155,8 @@ FAULTS = [
     ),
     Fault(
         "a scan is framed on its box, not on what is seen of it",
-        "seen_points",
-        "seen = opacity > SEEN * table.opacities.max()",
+        "farthest_seen_points",
+        "seen = opacity > MIN_SEEN_OPACITY * table.opacities.max()",
         "seen = opacity >= 0",
         (
             "tests/rendering/test_default_look.py::test_a_small_thing_in_a_large_box_fills_the_frame_and_specks_do_not_count",
@@ -156,7 +164,7 @@ FAULTS = [
     ),
     Fault(
         "a body in LPS is seen from behind",
-        "FRONT",
+        "FRONT_DIRECTIONS",
         '"LPS": (0.0, -1.0, 0.0)',
         '"LPS": (0.0, 1.0, 0.0)',
         ("tests/rendering/test_default_look.py::test_a_body_is_seen_from_the_front",),
@@ -164,13 +172,13 @@ FAULTS = [
     Fault(
         "padding counts as values of a scan",
         "_kind_of",
-        "kept = _without_fill(values)",
+        "kept = _drop_fill(values)",
         "kept = values",
         ("tests/rendering/test_default_look.py::test_the_kind_of_values_is_told_from_them",),
     ),
     Fault(
         "tables by name are without light",
-        "Shown._of_mode",
+        "ModeOptions._of_mode",
         "if self.shading is None and named and lit",
         "if self.shading is None and not named and lit",
         (
@@ -190,10 +198,7 @@ FAULTS = [
         "Scene.render",
         "if tape is not None and self._tape is not None and self._tape() is tape:",
         "if False:",
-        (
-            "tests/tape/test_tape_scene.py::"
-            "test_a_tape_has_one_render_of_a_scene_and_tapes_one_after_another_their_own",
-        ),
+        ("tests/tape/test_tape_scene.py::test_a_tape_has_one_render_of_a_scene_and_tapes_one_after_another_their_own",),
     ),
     Fault(
         "parameters lose their shape by a move",

@@ -12,13 +12,13 @@ from typing import Any, SupportsInt, TypeAlias
 
 import numpy as np
 
-from raymarch.arguments.guess import did_you_mean
+from raymarch.arguments.similar_names import did_you_mean
 from raymarch.errors import RaymarchError
 
-LARGEST = 1e30  # of any number: kernels compute in single precision, and what they sum up must stay finite there
-WORLD = 1e9  # world units from the origin, and pixels of a focal length: single precision is at its end there
-PLAIN = (int, float, complex, str, bytes, list, tuple, dict, set, type(None))
-PLURAL = {"is": "are", "has": "have"}
+MAX_NUMBER = 1e30  # of any number: kernels compute in single precision, and what they sum up must stay finite there
+MAX_COORDINATE = 1e9  # world units from the origin, and pixels of a focal length: single precision is at its end there
+PLAIN_TYPES = (int, float, complex, str, bytes, list, tuple, dict, set, type(None))
+PLURAL_VERBS = {"is": "are", "has": "have"}
 
 
 class Wrong(Exception):
@@ -28,7 +28,7 @@ class Wrong(Exception):
         self.came, self.cure = came, cure
 
 
-class Meant(ValueError):
+class MisreadValue(ValueError):
     """Refusal of a value that is shown as it came, with what to do instead."""
 
     def __init__(self, cure: str):
@@ -65,16 +65,16 @@ class Check:
         except Wrong as wrong:
             verb, rest = wrong.came.split(" ", 1)
             several = name.endswith("s") and not name.endswith("ss")
-            came, cure = f"{PLURAL[verb] if several else verb} {rest}", wrong.cure or self.cure
-        except Meant as meant:
+            came, cure = f"{PLURAL_VERBS[verb] if several else verb} {rest}", wrong.cure or self.cure
+        except MisreadValue as meant:
             cures = (self.cure, meant.cure) if self.kind else (meant.cure,)
-            came, cure = f"is {shown(value)}", "; ".join(filter(None, cures))
+            came, cure = f"is {describe_value(value)}", "; ".join(filter(None, cures))
         except (TypeError, ValueError, OverflowError):
-            came, cure = f"is {shown(value)}", self.cure
+            came, cure = f"is {describe_value(value)}", self.cure
         raise RaymarchError(f"{name} {came}, want {self.wanted}" + (f"; {cure}" if cure else ""))
 
 
-def shown(value: object) -> str:
+def describe_value(value: object) -> str:
     """Short description of a value for a message, on one line.
 
     Example:
@@ -86,20 +86,20 @@ def shown(value: object) -> str:
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" and value.size <= 6:
         value = value.tolist()
     if isinstance(value, np.ndarray):
-        return f"{_a(str(value.dtype))} array {value.shape}"
+        return f"{_with_article(str(value.dtype))} array {value.shape}"
     if isinstance(value, np.generic):
         return str(value)[:60]
-    if isinstance(value, int) and abs(value) > LARGEST:
+    if isinstance(value, int) and abs(value) > MAX_NUMBER:
         return f"a whole number of {value.bit_length()} bits"
-    if isinstance(value, (list, tuple)) and value and not isinstance(value[0], PLAIN):
+    if isinstance(value, (list, tuple)) and value and not isinstance(value[0], PLAIN_TYPES):
         more = f" and {len(value) - 1} more" if len(value) > 1 else ""
-        return f"a {type(value).__name__} of {shown(value[0])}{more}"
-    if isinstance(value, PLAIN):
+        return f"a {type(value).__name__} of {describe_value(value[0])}{more}"
+    if isinstance(value, PLAIN_TYPES):
         return " ".join(reprlib.repr(value).split())
-    return "a function" if inspect.isroutine(value) else _a(type(value).__name__)
+    return "a function" if inspect.isroutine(value) else _with_article(type(value).__name__)
 
 
-def _a(noun: str) -> str:
+def _with_article(noun: str) -> str:
     return f"an {noun}" if noun[:1].lower() in "aeio" else f"a {noun}"
 
 
@@ -111,7 +111,7 @@ def _real(value: object) -> float:
     return float(value)
 
 
-def interval(low: float, high: float, above: bool, below: bool) -> str:
+def interval_text(low: float, high: float, above: bool, below: bool) -> str:
     """Interval in words, `above` without its lower end, `below` without its upper."""
     lower, upper = (str(n) if isinstance(n, int) else f"{n:g}" for n in (low, high))
     if above:
@@ -119,14 +119,16 @@ def interval(low: float, high: float, above: bool, below: bool) -> str:
     return f"{lower} or more and less than {upper}" if below else f"from {lower} to {upper}"
 
 
-def within(x: float | np.ndarray, low: float, high: float, above: bool, below: bool) -> bool | np.bool_ | np.ndarray:
+def in_interval(
+    x: float | np.ndarray, low: float, high: float, above: bool, below: bool
+) -> bool | np.bool_ | np.ndarray:
     """Interval test of numbers; NaN is in none."""
     return ((x > low) if above else (x >= low)) & ((x < high) if below else (x <= high))
 
 
 def number(
-    low: float = -LARGEST,
-    high: float = LARGEST,
+    low: float = -MAX_NUMBER,
+    high: float = MAX_NUMBER,
     *,
     above: bool = False,
     below: bool = False,
@@ -137,11 +139,11 @@ def number(
 
     def read(value: object) -> float:
         x = _real(value)
-        if not within(x, low, high, above, below):
+        if not in_interval(x, low, high, above, below):
             raise ValueError
         return x
 
-    words = f"a number {interval(low, high, above, below)}" + (f" [{unit}]" if unit else "")
+    words = f"a number {interval_text(low, high, above, below)}" + (f" [{unit}]" if unit else "")
     return Check(words, read, cure)
 
 
@@ -154,7 +156,7 @@ def whole(low: int, high: int, *, cure: str = "") -> Check:
             raise ValueError
         return int(value)
 
-    return Check(f"a whole number {interval(low, high, False, False)}", read, cure)
+    return Check(f"a whole number {interval_text(low, high, False, False)}", read, cure)
 
 
 def one_of(*names: str | int, cure: str = "") -> Check:
@@ -164,7 +166,7 @@ def one_of(*names: str | int, cure: str = "") -> Check:
         if not isinstance(value, str):
             value = _real(value)
         if value not in names:
-            raise Meant("; ".join(filter(None, (did_you_mean(value, names), cure))))
+            raise MisreadValue("; ".join(filter(None, (did_you_mean(value, names), cure))))
         return names[names.index(value)]
 
     return Check(f"one of {', '.join(map(str, names))}", read, cure)
@@ -177,7 +179,7 @@ def some_of(*names: str) -> Check:
         several = (value,) if isinstance(value, str) else tuple(value)
         for one in several:
             if not isinstance(one, str) or one not in names:
-                raise Wrong(f"has {shown(one)}", did_you_mean(one, names))
+                raise Wrong(f"has {describe_value(one)}", did_you_mean(one, names))
         if not several:
             raise ValueError
         return several
@@ -199,9 +201,11 @@ def _callable(value: object) -> Callable:
 
 def _path(value: str | os.PathLike[str]) -> str | os.PathLike[str]:
     if isinstance(value, list | tuple):
-        raise Wrong(f"is {shown(value)}", "give one; slices and images are read by the folder that they lie in")
+        raise Wrong(
+            f"is {describe_value(value)}", "give one; slices and images are read by the folder that they lie in"
+        )
     if hasattr(value, "read") and hasattr(value, "name"):
-        raise Wrong(f"is {shown(value)}", "give its name")
+        raise Wrong(f"is {describe_value(value)}", "give its name")
     if not isinstance(os.fspath(value), str):
         raise TypeError
     if "\0" in os.fspath(value):
@@ -245,14 +249,14 @@ def optional(check: Check) -> Check:
 # body of a checked function sees what its rule has made of it: an array.
 Numbers: TypeAlias = "np.ndarray | Any"
 Colour: TypeAlias = "str | Sequence[float] | np.ndarray"  # as the rule `colour` reads it
-COLOURS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
-BRIGHTEST = 8.0  # of display values: what is beyond it counts to 255
+NAMED_COLOURS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
+MAX_DISPLAY_VALUE = 8.0  # of display values: what is beyond it counts to 255
 
 
 def array(
     *shape: int | str,
-    low: float = -LARGEST,
-    high: float = LARGEST,
+    low: float = -MAX_NUMBER,
+    high: float = MAX_NUMBER,
     above: bool = False,
     below: bool = False,
     cure: str = "",
@@ -271,10 +275,10 @@ def array(
 
     size = str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"
     what = f"{size} numbers" if shape else "a number"
-    return Check(f"{what} {interval(low, high, above, below)}", read)
+    return Check(f"{what} {interval_text(low, high, above, below)}", read)
 
 
-def vector(count: int, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False) -> Check:
+def vector(count: int, low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, above: bool = False) -> Check:
     """Rule for a vector: so many numbers of an interval, as a tuple."""
     check = array(count, low=low, high=high, above=above)
 
@@ -293,15 +297,15 @@ def numeric(value: object, masks: bool = False) -> np.ndarray:
     With `masks` booleans are taken too, as uint8 0 and 1.
     """
     if type(value).__module__.split(".")[0] in ("SimpleITK", "nibabel"):  # of which NumPy makes something, but no array
-        raise Wrong(f"is {shown(value)}", _as_array(value))
+        raise Wrong(f"is {describe_value(value)}", _as_array(value))
     try:
         given = np.asarray(value)
     except Exception:  # whatever a foreign __array__ raises
-        raise Wrong(f"is {shown(value)}", _as_array(value)) from None
+        raise Wrong(f"is {describe_value(value)}", _as_array(value)) from None
     if masks and given.dtype.kind == "b":
         given = given.view(np.uint8)
     if given.dtype.kind not in "iuf":
-        raise Wrong(f"is {shown(value)}")
+        raise Wrong(f"is {describe_value(value)}")
     if np.ma.is_masked(value):  # NumPy would take what lies under the mask
         raise Wrong(f"has {int(np.ma.count_masked(value)):,} masked", "put numbers there by filled(number)")
     return given
@@ -320,7 +324,7 @@ def _as_array(value: object) -> str:
     return ""
 
 
-def mended(check: Check, cure_of: Callable[[Any], str]) -> Check:
+def with_cure(check: Check, cure_of: Callable[[Any], str]) -> Check:
     """Rule that says, of what another refuses, what that may have been meant as: `cure_of(value)`, or ""."""
 
     def read(value: object) -> Any:
@@ -330,7 +334,7 @@ def mended(check: Check, cure_of: Callable[[Any], str]) -> Check:
             cure = cure_of(value)
             if isinstance(error, RaymarchError) or not cure:
                 raise
-            raise (Wrong(error.came, cure) if isinstance(error, Wrong) else Meant(cure)) from None
+            raise (Wrong(error.came, cure) if isinstance(error, Wrong) else MisreadValue(cure)) from None
 
     return replace(check, read=read)
 
@@ -362,8 +366,8 @@ def _display(value: object) -> np.ndarray:
         raise Wrong(f"has shape {given.shape}", "an image of no pixels cannot be compared")
     if given.dtype == np.uint8:
         return given / 255.0
-    require_within(given, -LARGEST, LARGEST)
-    if given.max() > BRIGHTEST:
+    require_within(given, -MAX_NUMBER, MAX_NUMBER)
+    if given.max() > MAX_DISPLAY_VALUE:
         raise Wrong(f"has {given.max():.3g} at its brightest", "divide it by 255, or give it as uint8")
     return given.astype(float)
 
@@ -377,9 +381,9 @@ def require_within(
     """Bounds check of an array: Wrong, with the number and its index, unless all are within."""
     with np.errstate(all="ignore"):
         ends = (given.min(), given.max()) if given.size else ()
-        if all(within(end, low, high, above, below) for end in ends):  # NaN is one of them
+        if all(in_interval(end, low, high, above, below) for end in ends):  # NaN is one of them
             return
-        where = tuple(int(i) for i in np.argwhere(~within(given, low, high, above, below))[0])
+        where = tuple(int(i) for i in np.argwhere(~in_interval(given, low, high, above, below))[0])
     place = f" at {where[0] if len(where) == 1 else where}" if where else ""
     raise Wrong(f"is {given[where]}{place}", cure if np.isfinite(given[where]) else "")
 
@@ -405,12 +409,13 @@ def _colour_cure(value: object) -> str:
 
 def _colour(value: object) -> tuple[float, ...]:
     if isinstance(value, str):
-        value = COLOURS.get(value) or [float(part) for part in value.split(",")]
+        value = NAMED_COLOURS.get(value) or [float(part) for part in value.split(",")]
     return vector(3, 0, 1).read(value)
 
 
-colour = mended(Check("white, black or three numbers in 0..1 such as 0.5,0.5,1", _colour), _colour_cure)
-State = tuple[dict[str, Any], dict[str, tuple[int, ...]]]  # what a record holds, and the shapes of read-only arrays
+colour = with_cure(Check("white, black or three numbers in 0..1 such as 0.5,0.5,1", _colour), _colour_cure)
+# what a record holds, and the shapes of read-only arrays
+RecordState = tuple[dict[str, Any], dict[str, tuple[int, ...]]]
 
 
 class ReadOnly:
@@ -419,18 +424,18 @@ class ReadOnly:
     An array that is broadcast, and takes no memory, takes none in a copy either.
     """
 
-    def __getstate__(self) -> State:
+    def __getstate__(self) -> RecordState:
         arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         shapes = {name: array.shape for name, array in arrays.items() if not array.flags.writeable}
-        return {name: _once(value) if name in shapes else value for name, value in vars(self).items()}, shapes
+        return {name: _unrepeated(value) if name in shapes else value for name, value in vars(self).items()}, shapes
 
-    def __setstate__(self, state: State) -> None:
+    def __setstate__(self, state: RecordState) -> None:
         values, shapes = state
         for name, value in values.items():
             # What is broadcast is read-only, to its own shape too.
             vars(self)[name] = np.broadcast_to(value, shapes[name]) if name in shapes else value
 
 
-def _once(array: np.ndarray) -> np.ndarray:
+def _unrepeated(array: np.ndarray) -> np.ndarray:
     """What is not repeated of an array: of an axis along which all is the same, the first."""
     return array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)]

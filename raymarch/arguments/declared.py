@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from raymarch.arguments.checks import Check
-from raymarch.arguments.guess import unknown_names
+from raymarch.arguments.similar_names import unknown_names
 from raymarch.errors import ArgumentNameError, RaymarchError
 
 
@@ -27,12 +27,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def held(check: Check, default: object) -> Any:
-    """Dataclass field with a rule, which `hold` applies to it."""
+def checked_field(check: Check, default: object) -> Any:
+    """Dataclass field with a rule, which `validate_fields` applies to it."""
     return field(default=default, metadata={"check": check})
 
 
-def hold(record: Record, of: str = "") -> None:
+def validate_fields(record: Record, of: str = "") -> None:
     """Validation of a frozen dataclass by its fields' rules; `of` is what errors call the record, if anything."""
     for each in fields(record):
         if "check" in each.metadata:
@@ -40,7 +40,7 @@ def hold(record: Record, of: str = "") -> None:
             object.__setattr__(record, each.name, each.metadata["check"](name, getattr(record, each.name)))
 
 
-def named(record: type[R]) -> type[R]:
+def suggest_names(record: type[R]) -> type[R]:
     """Decorator of a record: a field that there is not, or one that is missing, is answered by what may be meant.
 
     Of a record that is made of another value by its `of`, the message says so.
@@ -74,11 +74,11 @@ def call_by_name(function: Callable, name: str, /, *args: Any, **values: Any) ->
         try:
             signature.bind(*args, **values)
         except TypeError as misfit:
-            raise ArgumentNameError(_misfit(name, signature, values, misfit)) from None
+            raise ArgumentNameError(_name_error(name, signature, values, misfit)) from None
         raise
 
 
-def _misfit(name: str, signature: inspect.Signature, values: Mapping[str, Any], misfit: TypeError) -> str:
+def _name_error(name: str, signature: inspect.Signature, values: Mapping[str, Any], misfit: TypeError) -> str:
     """What is wrong with the names of a call, and what may be meant."""
     several = inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
     known = [n for n, p in signature.parameters.items() if n not in ("self", "cls") and p.kind not in several]
@@ -92,7 +92,7 @@ def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
-        own = {name: _with_call(rule, function, signature) for name, rule in rules.items()}
+        own = {name: _with_call_cure(rule, function, signature) for name, rule in rules.items()}
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -100,7 +100,7 @@ def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 bound = signature.bind(*args, **kwargs)
             except TypeError as misfit:
                 raise ArgumentNameError(
-                    _misfit(function.__qualname__.removesuffix(".__init__"), signature, kwargs, misfit)
+                    _name_error(function.__qualname__.removesuffix(".__init__"), signature, kwargs, misfit)
                 ) from None
             for name, rule in own.items():
                 if name in bound.arguments:
@@ -113,7 +113,7 @@ def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return wrap
 
 
-def _with_call(rule: Check, function: Callable, signature: inspect.Signature) -> Check:
+def _with_call_cure(rule: Check, function: Callable, signature: inspect.Signature) -> Check:
     """A rule that wants a class of the package, with how the function is called as its cure."""
     owner, _, name = function.__qualname__.rpartition(".")
     if rule.kind is None or rule.cure or (owner and name != "__init__"):

@@ -10,14 +10,14 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from raymarch.arguments import checks
-from raymarch.arguments.checks import Check, shown
-from raymarch.arguments.declared import Record, hold
-from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line
+from raymarch.arguments.checks import Check, describe_value
+from raymarch.arguments.declared import Record, validate_fields
+from raymarch.errors import PROGRAM_FAULTS, RaymarchError, one_line, program_fault
 
-LONGEST_NAME, LONGEST_TEXT = 60, 300  # characters of a name, and of what an exception says
+MAX_NAME_LENGTH, MAX_MESSAGE_LENGTH = 60, 300  # characters of a name, and of what an exception says
 
 
-class Named(Record, Protocol):
+class NamedRecord(Record, Protocol):
     """Extension record: a frozen dataclass with a name, and functions as fields."""
 
     @property
@@ -25,19 +25,19 @@ class Named(Record, Protocol):
 
 
 T = TypeVar("T")
-N = TypeVar("N", bound=Named)
+N = TypeVar("N", bound=NamedRecord)
 
 
 def _name(value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > LONGEST_NAME:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MAX_NAME_LENGTH:
         raise TypeError
     return value
 
 
-NAME = Check(f"a text of one line, 1 to {LONGEST_NAME} characters", _name)
+NAME = Check(f"a text of one line, 1 to {MAX_NAME_LENGTH} characters", _name)
 
 
-def part(call: str, gives: str) -> Check:
+def callback_rule(call: str, gives: str) -> Check:
     """Rule for a callback that a record must have, called as `call`, that returns `gives`.
 
     Example:
@@ -48,26 +48,26 @@ def part(call: str, gives: str) -> Check:
     return replace(checks.callback, wanted=f"a function {call} that returns {gives}")
 
 
-def owner_of(record: Named) -> str:
+def record_label(record: NamedRecord) -> str:
     """Name of a record for messages: its class and its own name.
 
     Example:
         >>> owner_of(Reader("my set", lambda folder: True, lambda folder, split, **_: None))
         "reader 'my set'"
     """
-    return f"{type(record).__name__.lower()} {shown(record.name)}"
+    return f"{type(record).__name__.lower()} {describe_value(record.name)}"
 
 
-def hold_parts(record: Named) -> None:
+def hold_parts(record: NamedRecord) -> None:
     """Validation of an extension record by its fields' rules; errors open with the record's class and name."""
     try:
-        hold(record)
+        validate_fields(record)
     except RaymarchError as error:
-        raise RaymarchError(f"{owner_of(record)}: {error}") from None
+        raise RaymarchError(f"{record_label(record)}: {error}") from None
 
 
-def called(
-    record: Named,
+def call_callback(
+    record: NamedRecord,
     what: str,
     where: Path,
     *arguments: Any,
@@ -86,7 +86,7 @@ def called(
     function of raymarch's own that no file is to blame for is told as a fault of raymarch's.
     """
     function: Callable[..., Any] = getattr(record, what)
-    owner = owner_of(record)
+    owner = record_label(record)
     try:
         value = function(*arguments, **options)
     except RaymarchError as error:
@@ -97,13 +97,15 @@ def called(
         raise RaymarchError(f"{where}: there is no memory to {what} it; free some, or ask for less of it") from error
     except Exception as error:  # whatever a user's function raises
         if is_of_raymarch(function):
-            if isinstance(error, FAULTS_OF_OURS):
-                raise RaymarchError(f"{where}: {fault_of_ours(error, what)}") from error
-            raise RaymarchError(f"{where}: cannot {what} it ({one_line(error)[:LONGEST_TEXT]}); check it") from error
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST_TEXT]}".removesuffix(": ")
+            if isinstance(error, PROGRAM_FAULTS):
+                raise RaymarchError(f"{where}: {program_fault(error, what)}") from error
+            raise RaymarchError(
+                f"{where}: cannot {what} it ({one_line(error)[:MAX_MESSAGE_LENGTH]}); check it"
+            ) from error
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:MAX_MESSAGE_LENGTH]}".removesuffix(": ")
         raise RaymarchError(f"{owner}: {what} of {where} raised {said}; mend it or check the path") from error
     if not isinstance(value, kind):
-        raise RaymarchError(f"{owner}: {what} gave {shown(value)}, want {wanted}; return that from it")
+        raise RaymarchError(f"{owner}: {what} gave {describe_value(value)}, want {wanted}; return that from it")
     return value
 
 
@@ -112,12 +114,12 @@ def is_of_raymarch(function: object) -> bool:
     return str(getattr(function, "__module__", "")).split(".")[0] == __name__.split(".")[0]
 
 
-def recognises(record: Named, path: Path) -> bool:
+def call_detect(record: NamedRecord, path: Path) -> bool:
     """Answer of a record's `detect` for a path."""
-    return bool(called(record, "detect", path, path, kind=(bool, np.bool_), wanted="True or False"))
+    return bool(call_callback(record, "detect", path, path, kind=(bool, np.bool_), wanted="True or False"))
 
 
-def listed(kind: type, records: Sequence[Named], public: str) -> Check:
+def choice_of_records(kind: type, records: Sequence[NamedRecord], public: str) -> Check:
     """Rule for a choice of records: one of ours by its name, in letters of either case, or one of a user's own.
 
     Args:

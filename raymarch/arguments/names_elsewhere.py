@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Arguments and values, by our names; options of the shell that are called as an argument is are asked here too.
-CALLED = {
+SYNONYMS = {
     "maximum": "mip max maximum-intensity maxip",
     "minimum": "minip min",
     "average": "mean avg aip",
@@ -104,7 +104,7 @@ VERBS = {
     "version": "--version", "autotune": "tune",
 }  # fmt: skip
 
-# Options that `CALLED` does not give, by the names of others: what does the same, the first that a verb has.
+# Options that `SYNONYMS` does not give, by the names of others: what does the same, the first that a verb has.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "--output": ("--out",), "-o": ("--out",), "--output-dir": ("--out",), "--out-dir": ("--out",),
     "--outdir": ("--out",), "--output-path": ("--out",), "--save": ("--out",), "--dest": ("--out",),

@@ -20,9 +20,9 @@ from raymarch.rendering.ray_batches import TILE_SIDE
 from raymarch.volumes.volume import Volume
 
 ROUNDS = 5
-CLEARLY = 1.05  # times as fast
-RAYS = 8192  # of a fit's step
-PIXELS = 96  # a side of an image that is read
+MIN_SPEEDUP = 1.05  # times as fast
+RAYS_A_STEP = 8192  # of a fit's step
+IMAGE_SIDE = 96  # a side of an image that is read
 SLOTS = 4
 
 
@@ -39,7 +39,7 @@ class Case:
     def steps(self) -> Iterator[dict[int, Callable[[], None]]]:
         """Timed step, by block: an image, or a fit's march, adjoint, reduction and Adam."""
         fit, volume = self.kind.startswith("fit"), noise(self.n, self.degree)
-        rays = rays_of_step(self.n // TILE_SIDE * TILE_SIDE, RAYS) if fit else rays_of_image(PIXELS)
+        rays = rays_of_step(self.n // TILE_SIDE * TILE_SIDE, RAYS_A_STEP) if fit else rays_of_image(IMAGE_SIDE)
         with ExitStack() as owners:
             buffer = owners.enter_context(RayBuffer(len(rays)))
             buffer.upload(rays)
@@ -81,10 +81,10 @@ def compare(case: Case, clock: Callable[[], float] = time.perf_counter) -> Trial
                 begin = clock()
                 step()
                 times[block].append(clock() - begin)
-    return Trial(case.kind, {block: min(each) for block, each in times.items()}, case.blocks[0], faster(times))
+    return Trial(case.kind, {block: min(each) for block, each in times.items()}, case.blocks[0], fastest_block(times))
 
 
-def faster(times: dict[int, list[float]]) -> int:
+def fastest_block(times: dict[int, list[float]]) -> int:
     """Block to keep: the fastest, if by its best and by the median of all rounds it clearly beats the first.
 
     Example:
@@ -94,7 +94,7 @@ def faster(times: dict[int, list[float]]) -> int:
     default = next(iter(times))
     best = min(times, key=lambda block: min(times[block]))
     gains = min(times[default]) / min(times[best]), float(np.median(np.divide(times[default], times[best])))
-    return best if min(gains) >= CLEARLY else default
+    return best if min(gains) >= MIN_SPEEDUP else default
 
 
 def _step(owners: ExitStack, buffer: RayBuffer, volume: Volume, block: int, fit: bool) -> Callable[[], None]:

@@ -12,7 +12,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.bench.workload import views_of_blobs, workload
 from raymarch.device.grid import Grid
-from raymarch.device.grid_layout import SLOTS
+from raymarch.device.grid_layout import MAX_SLOTS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
@@ -96,9 +96,9 @@ def bench_march(
     if not isinstance(repeats, int) or repeats < 1:
         raise RaymarchError(f"repeats is {repeats}, want a whole number from 1")
     running, work = runtime.start(), workload(n, resolution)
-    slots = (min(runtime.threads(), SLOTS) if runtime.on_cpu() else 1) if slots is None else slots
+    slots = (min(runtime.threads(), MAX_SLOTS) if runtime.runs_on_cpu() else 1) if slots is None else slots
     if slots < 1:
-        raise RaymarchError(f"slots is {slots}, want 1 to {SLOTS}")
+        raise RaymarchError(f"slots is {slots}, want 1 to {MAX_SLOTS}")
     with ExitStack() as owners:
         read_grid = owners.enter_context(Grid(work.volume.shape, 0, block=block))
         grid = owners.enter_context(Grid(work.volume.shape, 0, slots=slots, block=block))
@@ -115,8 +115,8 @@ def bench_march(
             march_adjoint(grid.fields, *call)
             grid.reduce_slots()
 
-        first, forward = _best(lambda: march(read_grid.fields, *call), repeats)
-        second, backward = _best(adjoint, repeats)
+        first, forward = _best_seconds(lambda: march(read_grid.fields, *call), repeats)
+        second, backward = _best_seconds(adjoint, repeats)
         read_block, block = read_grid.block, grid.block
     return MarchSpeed(
         samples=work.samples,
@@ -164,7 +164,7 @@ def bench_fit(resolution: int = 112, *, steps: int = 300) -> FitSpeed:
     return FitSpeed(1e3 * per_step, rays, start, done_in, psnr, steps, resolution, running.arch, runtime.threads())
 
 
-def _best(call: Callable[[], None], repeats: int) -> tuple[float, float]:
+def _best_seconds(call: Callable[[], None], repeats: int) -> tuple[float, float]:
     """Seconds of the first call, and of the fastest of those after it."""
     times = []
     for _ in range(repeats + 1):

@@ -10,14 +10,14 @@ from pathlib import Path
 from raymarch import runtime
 from raymarch.bench.layouts import CASES, Case, Trial, compare
 from raymarch.device import layout_choice
-from raymarch.device.layout_choice import IN_WORDS
+from raymarch.device.layout_choice import USE_WORDS
 from raymarch.errors import RaymarchError
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TuningResult:
     """Outcome of tuning: what was measured, the kinds of grids there was no time or memory for, and the file."""
 
     trials: tuple[Trial, ...]
@@ -32,7 +32,7 @@ def tune(
     *,
     cases: Sequence[Case] = CASES,
     clock: Callable[[], float] = time.perf_counter,
-) -> Tuned:
+) -> TuningResult:
     """Measure which layout each kind of grid has best on this processor, and keep that in the user's cache.
 
     Args:
@@ -55,12 +55,12 @@ def tune(
         if trials and spent + spent / len(trials) > seconds:
             missed.append(case.kind)
             continue
-        progress(IN_WORDS[case.kind], done, len(cases))
+        progress(USE_WORDS[case.kind], done, len(cases))
         try:
             trials.append(compare(case, clock))
         except RaymarchError:  # no memory for its grids
             missed.append(case.kind)
     if not trials:
         raise RaymarchError("no grid to measure layouts on fits the free memory; free some memory")
-    file = layout_choice.keep({**known, **{trial.kind: trial.kept for trial in trials}})
-    return Tuned(tuple(trials), tuple(missed), file, clock() - begin)
+    file = layout_choice.save_choice({**known, **{trial.kind: trial.kept for trial in trials}})
+    return TuningResult(tuple(trials), tuple(missed), file, clock() - begin)

@@ -18,12 +18,12 @@ from raymarch.volumes.activation import Activation
 from raymarch.volumes.harmonics import Y00
 from raymarch.volumes.volume import Volume
 
-EYE = (1.7, 1.2, 2.2)
+CAMERA_POSITION = (1.7, 1.2, 2.2)
 FOV = np.deg2rad(50)
 BYTES_A_SAMPLE, BYTES_A_RAY = 70, 200  # at most while it is made; 64 and 173 were measured
-GAUSSIANS, PEAK = 12, 4.0
-TILE = 16  # rays of a tile of a fit
-ROUND, HELD_OUT = 40, 8  # views of the object, and every so manyth of them is not fitted
+GAUSSIAN_COUNT, PEAK_SIGMA = 12, 4.0
+RAYS_A_TILE = 16  # rays of a tile of a fit
+ORBIT_VIEWS, HOLDOUT = 40, 8  # views of the object, and every so manyth of them is not fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +60,10 @@ def workload(n: int = 128, resolution: int = 256, seed: int = 0) -> Workload:
     axis = np.linspace(-1, 1, n, dtype=np.float32)
     x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")
     sigma = np.zeros((n, n, n), np.float32)
-    for _ in range(GAUSSIANS):
+    for _ in range(GAUSSIAN_COUNT):
         c, r = rng.uniform(-0.6, 0.6, 3), rng.uniform(0.1, 0.35)
         near = np.exp(-((x - c[0]) ** 2 + (y - c[1]) ** 2 + (z - c[2]) ** 2) / (r * r))
-        sigma += PEAK * near.astype(np.float32)
+        sigma += PEAK_SIGMA * near.astype(np.float32)
     features = rng.uniform(0, 1, (n, n, n, 3)).astype(np.float32) / np.float32(Y00)
     place = affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n))
     volume = Volume(sigma, features, place, Activation("relu", 0, 1, "identity"))
@@ -89,7 +89,7 @@ def noise(n: int, degree: int, seed: int = 0) -> Volume:
 def rays_of_image(resolution: int) -> Rays:
     """Rays of an image of resolution^2 pixels, square by square, as a renderer takes them."""
     order = pixels_in_tiles(0, resolution**2, resolution, resolution)
-    rays = Camera.look_at(EYE, up=(0, 1, 0), fov=FOV, width=resolution, height=resolution).rays()
+    rays = Camera.look_at(CAMERA_POSITION, up=(0, 1, 0), fov=FOV, width=resolution, height=resolution).rays()
     return Rays(rays.origin[order], rays.direction[order])
 
 
@@ -98,11 +98,11 @@ def rays_of_step(resolution: int, count: int, seed: int = 0) -> Rays:
     rng = np.random.default_rng(seed)
     order = pixels_in_tiles(0, resolution**2, resolution, resolution)
     origins, directions = [], []
-    for _ in range(count // TILE):
+    for _ in range(count // RAYS_A_TILE):
         eye = rng.normal(size=3)
-        eye *= np.linalg.norm(EYE) / np.linalg.norm(eye)
+        eye *= np.linalg.norm(CAMERA_POSITION) / np.linalg.norm(eye)
         camera = Camera.look_at(eye, up=np.eye(3)[abs(eye).argmin()], fov=FOV, width=resolution, height=resolution)
-        rays = camera.rays(order[TILE * rng.integers(len(order) // TILE) :][:TILE])
+        rays = camera.rays(order[RAYS_A_TILE * rng.integers(len(order) // RAYS_A_TILE) :][:RAYS_A_TILE])
         origins.append(rays.origin)
         directions.append(rays.direction)
     return Rays(np.concatenate(origins), np.concatenate(directions))
@@ -111,8 +111,8 @@ def rays_of_step(resolution: int, count: int, seed: int = 0) -> Rays:
 def views_of_blobs(resolution: int = 128, n: int = 64) -> tuple[Views, Views]:
     """Synthetic image set: training and test views of opaque blobs of six colours, with alpha, rendered here."""
     rng = np.random.default_rng(0)
-    centres, radii = rng.uniform(-0.6, 0.6, (GAUSSIANS, 3)), rng.uniform(0.15, 0.35, GAUSSIANS)
-    tints = rng.uniform(0.1, 0.9, (GAUSSIANS, 3))
+    centres, radii = rng.uniform(-0.6, 0.6, (GAUSSIAN_COUNT, 3)), rng.uniform(0.15, 0.35, GAUSSIAN_COUNT)
+    tints = rng.uniform(0.1, 0.9, (GAUSSIAN_COUNT, 3))
 
     def near(p: np.ndarray) -> np.ndarray:
         away = np.linalg.norm(p[..., None, :] - centres, axis=-1) - radii
@@ -126,8 +126,8 @@ def views_of_blobs(resolution: int = 128, n: int = 64) -> tuple[Views, Views]:
     golden = np.pi * (3 - np.sqrt(5))
     images, cameras = [], []
     with Renderer(volume) as renderer:
-        for i in range(ROUND):
-            z = 1 - 2 * (i + 0.5) / ROUND
+        for i in range(ORBIT_VIEWS):
+            z = 1 - 2 * (i + 0.5) / ORBIT_VIEWS
             flat = np.sqrt(1 - z * z)
             eye = 4 * np.array([flat * np.cos(golden * i), flat * np.sin(golden * i), z])
             up = (0, 0, 1) if flat > 0.2 else (1, 0, 0)
@@ -138,7 +138,7 @@ def views_of_blobs(resolution: int = 128, n: int = 64) -> tuple[Views, Views]:
             image = np.concatenate([np.clip(straight, 0, 1), alpha], -1)
             images.append(np.round(255 * image).astype(np.uint8))
             cameras.append(camera)
-    held = np.arange(ROUND) % HELD_OUT == HELD_OUT // 2
+    held = np.arange(ORBIT_VIEWS) % HOLDOUT == HOLDOUT // 2
 
     def some(which: np.ndarray) -> Views:
         kept = np.flatnonzero(which)

@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
-from raymarch.cli import cures, mistakes, output
+from raymarch.cli import mistakes, output, shell_messages
 from raymarch.cli.bench import bench
 from raymarch.cli.cameras import cameras
 from raymarch.cli.check_gradients import check_gradients
 from raymarch.cli.convert import convert
 from raymarch.cli.demo import demo
+from raymarch.cli.device_options import name_importer
 from raymarch.cli.doctor import doctor
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.export import export
@@ -23,11 +24,10 @@ from raymarch.cli.fit import fit
 from raymarch.cli.info import info
 from raymarch.cli.render import render
 from raymarch.cli.slices import slices
-from raymarch.cli.start import spare_searches
 from raymarch.cli.tune import tune
 from raymarch.cli.view import view
 from raymarch.errors import RaymarchError
-from raymarch.system.interrupt import endings_interrupt
+from raymarch.system.interrupt import interrupt_on_end_signals
 
 
 class Verbs(click.Group):
@@ -44,12 +44,12 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb, and its words, those mended that can mean one thing only."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise click.UsageError(mistakes.unknown_verb(args[0], list(self.commands)), ctx)
+            raise click.UsageError(mistakes.unknown_verb_message(args[0], list(self.commands)), ctx)
         name, command, words = super().resolve_command(ctx, args)
         if command is not None:
-            words = mistakes.repaired(command, words)
-            ctx.meta[mistakes.TYPED] = tuple(words)
-            output.translate(functools.partial(cures.in_shell, context=click.Context(command, ctx, name)))
+            words = mistakes.repair_words(command, words)
+            ctx.meta[mistakes.TYPED_KEY] = tuple(words)
+            output.translate(functools.partial(shell_messages.shell_message, context=click.Context(command, ctx, name)))
         return name, command, words
 
 
@@ -78,44 +78,44 @@ for verb in (
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit 0 done, 1 could not, 2 wrong usage; a user's mistake is one line, no traceback."""
-    output.start()
-    spare_searches()
+    output.set_up_streams()
+    name_importer()
     try:
-        with endings_interrupt():
+        with interrupt_on_end_signals():
             code = cli.main(args=arguments, prog_name="raymarch", standalone_mode=False)
         sys.stdout.flush()  # here, where an error of it has an answer
     except click.UsageError as error:
-        wrong = mistakes.explained(error, cli.commands)
-        output.usage(click.UsageError(output.told(wrong.format_message()), wrong.ctx), output.guess_of(error))
+        wrong = mistakes.explain_error(error, cli.commands)
+        output.usage(click.UsageError(output.translated(wrong.format_message()), wrong.ctx), output.guess_of(error))
         sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        output.note("interrupted")
+        output.print_note("interrupted")
         sys.exit(1)
     except ImportError as error:
-        if not _from_interrupt(error):
+        if not _is_from_interrupt(error):
             raise
-        output.note("interrupted")
+        output.print_note("interrupted")
         sys.exit(1)
     except (RaymarchError, click.ClickException) as error:
-        output.note(f"raymarch: {output.told(str(getattr(error, 'message', error)))}")
+        output.print_note(f"raymarch: {output.translated(str(getattr(error, 'message', error)))}")
         sys.exit(1)
     except PermissionError as error:
         place = error.filename or "a file or folder"
-        output.note(f"raymarch: {place}: cannot be looked at ({error.strerror}); check its permissions")
+        output.print_note(f"raymarch: {place}: cannot be looked at ({error.strerror}); check its permissions")
         sys.exit(1)
     except OSError as error:
         if _has_no_reader(error):
             sys.stderr.close()
             sys.exit(1)
         if error.errno == errno.ENAMETOOLONG:
-            output.note(
+            output.print_note(
                 f"raymarch: {str(error.filename or 'a name')[:60]}...: is too long a name; choose a shorter one"
             )
             sys.exit(1)
         if error.errno != errno.ENOSPC:
             raise
-        output.note("raymarch: the disk, or what stdout goes to, is full; free some space, or send it elsewhere")
-        output.close()  # else Python tries it once more, and says so
+        output.print_note("raymarch: the disk, or what stdout goes to, is full; free some space, or send it elsewhere")
+        output.drop_output()  # else Python tries it once more, and says so
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -127,7 +127,7 @@ def _has_no_reader(error: OSError) -> bool:
     )
 
 
-def _from_interrupt(error: BaseException | None) -> bool:
+def _is_from_interrupt(error: BaseException | None) -> bool:
     """Whether Ctrl-C is behind it: modules in C that are interrupted as they load say that they could not be loaded."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__

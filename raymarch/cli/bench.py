@@ -7,14 +7,14 @@ from dataclasses import asdict
 import click
 
 from raymarch.cli import options, output
+from raymarch.cli.device_options import Device, device_options
 from raymarch.cli.option_kinds import require_not_given
-from raymarch.cli.start import Device, computed_on
 
-WHAT = ("march", "fit", "all")
+WORKLOADS = ("march", "fit", "all")
 
 
 @click.command(epilog="Example: raymarch bench march --n 128 --resolution 256 --json")
-@click.argument("what", type=click.Choice(WHAT), default="all")
+@click.argument("what", type=click.Choice(WORKLOADS), default="all")
 @click.option("--n", type=click.IntRange(4, 1024), default=128, show_default=True, help="Samples an axis of the grid.")
 @click.option(
     "--resolution", type=click.IntRange(1, 8192), default=256, show_default=True, help="Pixels a side of its image."
@@ -24,7 +24,7 @@ WHAT = ("march", "fit", "all")
     "--block", type=click.Choice(["1", "2", "4", "8"]), help="Edge of the layout's blocks; chosen if not given."
 )
 @click.option("--steps", type=click.IntRange(4), default=300, show_default=True, help="Of the fit.")
-@computed_on
+@device_options
 @options.as_json
 def bench(
     what: str,
@@ -42,7 +42,7 @@ def bench(
     grid of which nothing is empty; the adjoint's go up to the grid's finished gradient.
     """
     from raymarch.bench.speed import bench_fit, bench_march
-    from raymarch.device.layout_choice import block_in_words
+    from raymarch.device.layout_choice import block_text
 
     if what == "fit":
         require_not_given(["n", "resolution", "repeats", "block"], "is for march and adjoint, and WHAT is fit")
@@ -51,7 +51,7 @@ def bench(
     device.start()
     record: dict = {}
     if what != "fit":
-        output.note(f"timing march and adjoint, {n}^3 samples")
+        output.print_note(f"timing march and adjoint, {n}^3 samples")
         speed = bench_march(n, resolution, repeats=repeats, block=int(block) if block else None)
         record.update(asdict(speed))
         if not as_json:
@@ -59,15 +59,11 @@ def bench(
                 f"{n}^3 grid, {resolution} x {resolution} rays, {speed.samples / 1e6:.2f} million samples,"
                 f" {speed.arch}, {speed.threads} threads"
             )
-            click.echo(
-                f"march    {speed.march_msamples:8.1f} million samples a second, {block_in_words(speed.read_block)}"
-            )
-            click.echo(
-                f"adjoint  {speed.adjoint_msamples:8.1f} million samples a second, {block_in_words(speed.block)}"
-            )
+            click.echo(f"march    {speed.march_msamples:8.1f} million samples a second, {block_text(speed.read_block)}")
+            click.echo(f"adjoint  {speed.adjoint_msamples:8.1f} million samples a second, {block_text(speed.block)}")
             click.echo(f"compile  {speed.compile_seconds:8.2f} s")
     if what != "march":
-        output.note(f"timing a fit of {steps} steps")
+        output.print_note(f"timing a fit of {steps} steps")
         fit = bench_fit(steps=steps)
         record["fit"] = asdict(fit)
         if not as_json:

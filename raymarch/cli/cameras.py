@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from raymarch.cli import options, output, start
-from raymarch.cli.option_kinds import LARGEST, Duration, Whole, as_usage
+from raymarch.cli import device_options, options, output
+from raymarch.cli.option_kinds import MAX_NUMBER, Duration, Whole, usage_errors
 
 
 @click.command(epilog="Example: raymarch cameras photos --out statue")
@@ -34,20 +34,28 @@ from raymarch.cli.option_kinds import LARGEST, Duration, Whole, as_usage
 )
 @click.option(
     "--max-size",
-    type=Whole(-LARGEST, LARGEST, units={"px": 1.0}),
+    type=Whole(-MAX_NUMBER, MAX_NUMBER, units={"px": 1.0}),
     default=1600,
     show_default=True,
     help="Longer side for features [pixel].",
 )
 @click.option(
-    "--features", type=Whole(-LARGEST, LARGEST), default=8192, show_default=True, help="Most features per photograph."
+    "--features",
+    type=Whole(-MAX_NUMBER, MAX_NUMBER),
+    default=8192,
+    show_default=True,
+    help="Most features per photograph.",
 )
 @click.option(
-    "--frames", type=Whole(-LARGEST, LARGEST), default=100, show_default=True, help="How many to take out of a video."
+    "--frames",
+    type=Whole(-MAX_NUMBER, MAX_NUMBER),
+    default=100,
+    show_default=True,
+    help="How many to take out of a video.",
 )
 @click.option("--seconds", type=Duration(), help="Give up after so many seconds.")
-@click.option("--seed", type=Whole(-LARGEST, LARGEST), default=0, show_default=True)
-@start.threads
+@click.option("--seed", type=Whole(-MAX_NUMBER, MAX_NUMBER), default=0, show_default=True)
+@device_options.threads
 @options.overwrite
 @click.option(
     "--follow-links", is_flag=True, help="Read what links in PHOTOS lead to outside of it; if you trust the folder."
@@ -64,9 +72,9 @@ def cameras(
     placed, as is said.
     """
     from raymarch.cli.progress import StageProgress
-    from raymarch.sfm.find import SfmSettings, find_cameras
+    from raymarch.sfm.find_cameras import SfmSettings, find_cameras
 
-    with as_usage():
+    with usage_errors():
         settings = SfmSettings(matching, lens, camera, max_size, features, frames, seed, threads, seconds)
     with StageProgress() as progress:
         found = find_cameras(photos, out, settings, overwrite=overwrite, follow_links=follow_links, show=progress)
@@ -74,8 +82,8 @@ def cameras(
         output.print_json(found.record())
         return
     for one in found.left_out:
-        output.note(f"left out: {one.name}: {one.why}")
-    output.result(
+        output.print_note(f"left out: {one.name}: {one.why}")
+    output.print_result(
         f"{out}: {len(found.registered)} of {found.photos} photographs, {found.points} points,"
         f" {found.error:.2f} pixels off, {found.seconds:.0f} s"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import modes, options, output, start
+from raymarch.cli import device_options, modes, options, output
 from raymarch.cli.option_kinds import require_not_given
 from raymarch.cli.set_options import SetReading, set_reading
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from raymarch.geometry.camera import Camera
     from raymarch.volumes.volume import Volume
 
-ORBIT, SIDE = 8, 128  # cameras, and pixels a side of their images, where no image set is given
+ORBIT_CAMERAS, IMAGE_SIDE = 8, 128  # cameras, and pixels a side of their images, where no image set is given
 
 
 @click.command("check-gradients", epilog="Example: raymarch check-gradients tower.h5 scenes/tower --json")
@@ -28,11 +28,11 @@ ORBIT, SIDE = 8, 128  # cameras, and pixels a side of their images, where no ima
     " with commas between; all that the image depends on if not given.",
 )
 @click.option("--precision", type=click.Choice(["f64", "f32"]), default="f64", show_default=True)
-@modes.marched
+@modes.ray_mode_options
 @click.option("--rays", type=click.IntRange(1, 1 << 20), default=256, show_default=True, help="How many to look along.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rays and directions.")
 @set_reading()
-@start.arch
+@device_options.arch
 @options.as_json
 def check_gradients(
     run: str,
@@ -40,7 +40,7 @@ def check_gradients(
     split: str,
     parameters: str | None,
     precision: str,
-    shown: modes.Shown,
+    shown: modes.ModeOptions,
     rays: int,
     seed: int,
     reading: SetReading,
@@ -61,12 +61,12 @@ def check_gradients(
         require_not_given(["split"], "is of the image set DATA, which is not given")
     volume = load(run)
     if data is None:
-        cameras: Any = _around(run, VOLUME("volume", volume))
+        cameras: Any = _orbit_cameras(run, VOLUME("volume", volume))
     else:
         cameras = load_views(data, split, for_fit=False, **reading.options(volume))
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
     march = replace(shown.march(volume, lit=False), min_transmittance=0.0, min_weight=0.0)
-    output.note("checking in a process of its own")
+    output.print_note("checking in a process of its own")
     report = check_process.check_gradients(
         volume,
         cameras,
@@ -85,11 +85,11 @@ def check_gradients(
     return 0 if report.good else 1
 
 
-def _around(run: str, volume: Volume) -> list[Camera]:
+def _orbit_cameras(run: str, volume: Volume) -> list[Camera]:
     """Cameras on an orbit; RaymarchError for a volume in NDC, which is seen from one side."""
     from raymarch.errors import RaymarchError
     from raymarch.geometry.orbit import orbit_of_volume
 
     if volume.ndc_from_world is not None:
         raise RaymarchError(f"{run}: was seen from one side only and has no orbit; give the image set DATA")
-    return orbit_of_volume(volume.box, ORBIT, size=SIDE)
+    return orbit_of_volume(volume.box, ORBIT_CAMERAS, size=IMAGE_SIDE)

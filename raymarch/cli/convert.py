@@ -13,7 +13,7 @@ from raymarch.cli.option_kinds import Crop, Numbers
 if TYPE_CHECKING:
     from raymarch.views.views import Views
 
-OF_SETS = ("background", "follow_links", "downscale", "holdout")
+IMAGE_SET_OPTIONS = ("background", "follow_links", "downscale", "holdout")
 
 
 @click.command(epilog="Examples: raymarch convert fox fox.h5; raymarch convert scan head.h5 --stride 2")
@@ -26,7 +26,7 @@ OF_SETS = ("background", "follow_links", "downscale", "holdout")
 @set_options.holdout
 @click.option("--crop", type=Crop(), metavar="X0,X1,Y0,Y1,Z0,Z1", help="Part of a volume, by indices.")
 @click.option("--stride", type=Numbers(int, 1, 3), metavar="N", help="Every N-th sample of a volume, or NX,NY,NZ.")
-@options.places
+@options.place_options
 @click.option("--nan", metavar="X", help="Number in place of NaN in a volume; empty: its least value.")
 @click.option("--spacing", type=Numbers(float, 1, 3), help="Of a volume's samples, in place of what IN says.")
 @click.option("--shape", type=Numbers(int, 3, 4), metavar="X,Y,Z", help="Of raw values without a header.")
@@ -43,16 +43,16 @@ def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> 
 
     given = {name for name, value in how.items() if value is not None and value is not False}  # a 0 is given
     if how["shape"] is not None or how["format"] is not None or is_volume(data) or named_as_volume(out):
-        if wrong := sorted(given & set(OF_SETS)):
+        if wrong := sorted(given & set(IMAGE_SET_OPTIONS)):
             raise click.UsageError(f"--{wrong[0].replace('_', '-')} is for image sets, and {data} is a volume")
-        _volume(data, out, overwrite, as_json, {name: how[name] for name in given})
+        _convert_volume(data, out, overwrite, as_json, {name: how[name] for name in given})
         return
-    if wrong := sorted(given - set(OF_SETS)):
+    if wrong := sorted(given - set(IMAGE_SET_OPTIONS)):
         raise click.UsageError(f"--{wrong[0].replace('_', '-')} is for volumes, and {data} is none that is known")
-    _set(data, out, overwrite, as_json, how)
+    _convert_set(data, out, overwrite, as_json, how)
 
 
-def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
+def _convert_volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
     """A volume, or what is asked for of it, to another file."""
     from raymarch.io.volumes.summary import bytes_of
     from raymarch.io.volumes.volume_file import convert_volume, named_as_volume
@@ -71,15 +71,15 @@ def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, 
         output.print_json({"path": out, "shape": list(volume.shape), "bytes": size})
         return
     kept = "" if isinstance(volume, ScalarVolume) or not named_as_volume(out) else "sigma of "
-    output.result(f"{out}: {kept}{volume!r}; {size:,} bytes")
+    output.print_result(f"{out}: {kept}{volume!r}; {size:,} bytes")
 
 
-def _set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
+def _convert_set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
     """An image set to one file."""
     from raymarch.io.image_sets import convert as conversion
 
     def seen(split: str, views: Views) -> None:
-        output.note(f"{split}: {len(views)} images of {views.size_in_words()}")
+        output.print_note(f"{split}: {len(views)} images of {views.size_in_words()}")
 
     splits = conversion.convert(
         data, out, overwrite=overwrite, background=how["background"], follow_links=how["follow_links"],
@@ -89,4 +89,4 @@ def _set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any
     if as_json:
         output.print_json({"path": out, "splits": splits, "bytes": size})
         return
-    output.result(f"{out}: {', '.join(f'{name} {count}' for name, count in splits.items())}; {size:,} bytes")
+    output.print_result(f"{out}: {', '.join(f'{name} {count}' for name, count in splits.items())}; {size:,} bytes")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, output, set_options
+from raymarch.cli.device_options import Device, device_options
 from raymarch.cli.option_kinds import Box
-from raymarch.cli.set_options import SetReading, as_refined, fitted, moved_poses
-from raymarch.cli.start import Device, computed_on
+from raymarch.cli.set_options import SetReading, load_fitted, moved_poses, refined_views
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--time", "clock", is_flag=True, help="Also measure how long a fit takes.")
 @options.overwrite
 @set_options.set_reading(set_options.background, with_masks=True)
-@computed_on
+@device_options
 @options.as_json
 def doctor(
     data: str, run: str | None, plot: str | None, box: list[list[float]] | None, split: str | None, clock: bool,
@@ -45,8 +45,8 @@ def doctor(
     "note" what is worth knowing. Exit code 0: no error was found; 1: one was, or DATA cannot be looked at.
     """
     from raymarch.diagnosis.diagnose import examine
-    from raymarch.diagnosis.finding import by_severity, setting_of_fit
-    from raymarch.diagnosis.reading import read_set
+    from raymarch.diagnosis.finding import setting_of_fit, sort_findings
+    from raymarch.diagnosis.read_set import read_set
     from raymarch.geometry.boxes import require_box
     from raymarch.io.files.atomic import require_writable
     from raymarch.io.images.write import require_pictures
@@ -56,32 +56,32 @@ def doctor(
         require_pictures([plot], overwrite)
         require_writable(plot)
     given = None if box is None else require_box(box)
-    volume = None if run is None else fitted(run)
+    volume = None if run is None else load_fitted(run)
     views, findings = read_set(data, split, background=reading.background, **reading.options(volume))
     if views is not None:
-        output.note(f"{views.count_in_words()} from {data}")
+        output.print_note(f"{views.count_in_words()} from {data}")
         given = None if given is None else box_near(given, views.origin)
-        preset, taken, views = _of_fit_to_come(views, given)
+        preset, taken, views = _planned_fit(views, given)
         found = examine(views, given)
         if volume is not None:
             known = setting_of_fit(volume, "exposure") is True  # then the set's exposures are the fit's already
             findings += [each for each in found.findings if not (known and each.code == "exposure")]
-            findings += _of_fit(data, volume, device, reading)
+            findings += _fit_findings(data, volume, device, reading)
         else:
             findings += found.findings
-            if not _failing(findings):
+            if not _has_errors(findings):
                 findings += _forecast(views, preset, given, device, clock, findings)
         if plot is not None:
-            _plot(plot, views, taken, found.points, overwrite)
-    _print(by_severity(findings), as_json)
-    return 1 if _failing(findings) else 0
+            _plot_set(plot, views, taken, found.points, overwrite)
+    _print(sort_findings(findings), as_json)
+    return 1 if _has_errors(findings) else 0
 
 
-def _failing(findings: Sequence[Finding]) -> bool:
+def _has_errors(findings: Sequence[Finding]) -> bool:
     return any(each.severity == "error" for each in findings)
 
 
-def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.ndarray | None, Views]:
+def _planned_fit(views: Views, given: np.ndarray | None) -> tuple[str, np.ndarray | None, Views]:
     """Preset and box that `raymarch fit` would take, None where it finds one by masks; and the views without a box of
     their own that it would not."""
     from raymarch.errors import RaymarchError
@@ -107,21 +107,21 @@ def _forecast(
 ) -> list[Finding]:
     """What a fit with the preset would take and say, as notes, but for what is known; or why it would be refused."""
     from raymarch.diagnosis.finding import Finding
-    from raymarch.diagnosis.reading import notes
+    from raymarch.diagnosis.read_set import collect_notes
     from raymarch.errors import RaymarchError
     from raymarch.fitting.forecast import forecast
     from raymarch.views.contents import background_doubt
-    from raymarch.volumes.samples import samples_in_words
+    from raymarch.volumes.samples import samples_text
 
     device.start()
     try:
-        with notes() as said:
+        with collect_notes() as said:
             asked = forecast(views, preset, box=box, clock=clock)
     except RaymarchError as error:
         fault, _, cure = str(error).rpartition("; ")
         message = f"a fit with preset {preset} would be refused: {fault or error}"
         return [Finding("refused", "error", message, cure or "correct it")]
-    shape = samples_in_words(asked.memory.shape, asked.boxes)
+    shape = samples_text(asked.memory.shape, asked.boxes)
     took = "" if asked.seconds is None else f" and {asked.seconds:.0f} s"
     needed, free = asked.memory.total / 1e9, asked.free_bytes / 1e9
     message = f"a fit takes preset {preset} by itself, and with it {needed:.2f} GB of the {free:.1f} GB free{took}"
@@ -136,11 +136,11 @@ def _forecast(
     return found
 
 
-def _of_fit(data: str, volume: Volume, device: Device, reading: SetReading) -> list[Finding]:
+def _fit_findings(data: str, volume: Volume, device: Device, reading: SetReading) -> list[Finding]:
     """What is wrong with a volume that was fitted to the set's views for training, by the cameras that its fit had."""
     from raymarch.diagnosis.diagnose_fit import diagnose_fit
     from raymarch.diagnosis.finding import Finding
-    from raymarch.diagnosis.reading import read_set
+    from raymarch.diagnosis.read_set import read_set
 
     device.start()
     behind: Any = volume.background if reading.background is None else reading.background
@@ -148,8 +148,8 @@ def _of_fit(data: str, volume: Volume, device: Device, reading: SetReading) -> l
     (train, _), (test, why) = (read_set(data, split, background=behind, **how) for split in ("train", "test"))
     if train is None:
         return []
-    given, train = train, as_refined(volume, train)
-    test = None if test is None else as_refined(volume, test, say_so=False)
+    given, train = train, refined_views(volume, train)
+    test = None if test is None else refined_views(volume, test, say_so=False)
     if test is not None and moved_poses(given, train):
         message = "the fit moved its own cameras, and held-out views keep theirs, so the gap between them is not told"
         moved = Finding("gap", "note", message, "raymarch evaluate scores held-out views by their own cameras")
@@ -161,7 +161,7 @@ def _of_fit(data: str, volume: Volume, device: Device, reading: SetReading) -> l
     return findings
 
 
-def _plot(path: str, views: Views, box: np.ndarray | None, points: np.ndarray, overwrite: bool) -> None:
+def _plot_set(path: str, views: Views, box: np.ndarray | None, points: np.ndarray, overwrite: bool) -> None:
     """Picture of the set."""
     from raymarch.io.images.write import write_png
     from raymarch.plot.images import picture
@@ -175,7 +175,7 @@ def _print(findings: Sequence[Finding], as_json: bool) -> None:
         output.print_json({"findings": [each.record() for each in findings]})
         return
     for each in findings:
-        output.result(f"{each.severity:8} {each.code}: {each.message}")
-        output.result(f"{'':8} {each.cure}")
+        output.print_result(f"{each.severity:8} {each.code}: {each.message}")
+        output.print_result(f"{'':8} {each.cure}")
     if not any(each.severity != "note" for each in findings):
-        output.result("no error or warning")
+        output.print_result("no error or warning")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from raymarch.cli import modes, options, output, set_options
-from raymarch.cli.set_options import SetReading, as_refined, fitted
-from raymarch.cli.start import Device, computed_on
+from raymarch.cli.device_options import Device, device_options
+from raymarch.cli.set_options import SetReading, load_fitted, refined_views
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,7 @@ MAX_ROWS = 8  # of a contact sheet
 @modes.supersample
 @options.overwrite
 @set_options.set_reading(set_options.background)
-@computed_on
+@device_options
 @options.as_json
 def evaluate(
     run: str,
@@ -59,20 +59,22 @@ def evaluate(
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
     from raymarch.rendering.march_settings import march_for
-    from raymarch.views.identity import known_of
+    from raymarch.views.identity import recorded_indices
 
     _require_names(data, images, errors, sheet, overwrite)
-    volume = fitted(run)
+    volume = load_fitted(run)
     behind = reading.background or volume.background
     views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume))
     volume = replace(volume, background=views.background)  # what was asked for, also behind images without alpha
-    known = known_of(views, volume.provenance.get("views"))  # by the poses of the set
-    views = as_refined(volume, views)
+    known = recorded_indices(views, volume.provenance.get("views"))  # by the poses of the set
+    views = refined_views(volume, views)
     device.start()
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
-    output.note(f"{views.count_in_words()} from {data}")
+    output.print_note(f"{views.count_in_words()} from {data}")
     if known:
-        output.note(f"note: {len(known)} of {len(views)} views were fitted, so their scores say nothing of new ones")
+        output.print_note(
+            f"note: {len(known)} of {len(views)} views were fitted, so their scores say nothing of new ones"
+        )
     with pictures.placed(), CountProgress("evaluate", len(views)) as progress:
 
         def seen(i: int, image: np.ndarray) -> None:
@@ -120,12 +122,12 @@ def _say(result: Evaluation) -> None:
     """Scores of each view and their means, a line each."""
     width = max(len(v.name) for v in result.views)
     for view in result.views:
-        output.result(f"{view.name:{width}}  {_scores(view)}")
+        output.print_result(f"{view.name:{width}}  {_scores(view)}")
     click.echo(f"{'mean':{width}}  {_scores(result)}  {result.seconds_per_image:.2f} s an image")
     if result.masked_by:
-        output.note(f"masked: inside {result.masked_by}")
+        output.print_note(f"masked: inside {result.masked_by}")
     if result.lpips_missing and importlib.util.find_spec("lpips") is not None:  # who has it wants to know
-        output.note(f"no LPIPS: {result.lpips_missing}")
+        output.print_note(f"no LPIPS: {result.lpips_missing}")
 
 
 def _scores(of: ViewScore | Evaluation) -> str:

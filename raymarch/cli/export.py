@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from raymarch.cli import options, output
-from raymarch.cli.option_kinds import LARGEST, Box, Real
+from raymarch.cli.option_kinds import MAX_NUMBER, Box, Real
 
 
 @click.command(epilog="Example: raymarch export tower.h5 tower.glb --largest 1")
 @click.argument("run", metavar="VOLUME")
 @click.argument("out", metavar="OUT.ply|obj|glb|stl")
-@click.option("--iso", type=Real(-LARGEST, LARGEST), help="Value of the surface; a good one if not given, said.")
+@click.option("--iso", type=Real(-MAX_NUMBER, MAX_NUMBER), help="Value of the surface; a good one if not given, said.")
 @click.option("--box", type=Box(), help="Part of the world that is wanted.")
 @click.option("--largest", type=click.IntRange(1), metavar="N", help="Keep the N largest connected pieces.")
 @click.option("--faces", type=click.IntRange(4), metavar="N", help="Decimate to about N faces.")
@@ -28,10 +28,10 @@ def export(
     """Write the surface where VOLUME has one value as a mesh, coloured as it is seen, in the cameras' coordinates."""
     if points is not None and faces is not None:
         raise click.UsageError("--faces is for meshes and --points for clouds of points; take one of them")
-    from raymarch.io.files.ours import require_other
+    from raymarch.io.files.authorship import require_other
     from raymarch.io.meshes.mesh_file import offset_of, require_mesh_file
     from raymarch.io.volumes.volume_file import load
-    from raymarch.meshing.isosurface import export_mesh
+    from raymarch.meshing.surface_mesh import export_mesh
 
     require_other(out, run)
     require_mesh_file(out, points=points is not None, overwrite=overwrite)
@@ -48,4 +48,4 @@ def export(
     if len(mesh.faces):
         what = f"{len(mesh.vertices):,} vertices, {len(mesh.faces):,} faces, {'closed' if closed else 'open'}"
     moved = f"; moved, add {','.join(map(repr, offset))} for the world's coordinates" if any(offset) else ""
-    output.result(f"{out}: {what}; {size:,} bytes{moved}")
+    output.print_result(f"{out}: {what}; {size:,} bytes{moved}")

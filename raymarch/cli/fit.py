@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, output, serving
-from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, as_usage, packed
+from raymarch.cli import options, output, server_options
+from raymarch.cli.device_options import Device, device_options
+from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, pack_options, usage_errors
 from raymarch.cli.set_options import SetReading, set_reading
-from raymarch.cli.start import Device, computed_on
 
 if TYPE_CHECKING:
     from raymarch.fitting.checkpoints.checkpoints import Checkpoints
     from raymarch.fitting.fitter import Fitter
     from raymarch.fitting.forecast import Forecast
     from raymarch.fitting.report import Fit
-    from raymarch.fitting.save_fit import Kept
+    from raymarch.fitting.save_fit import SavedVolume
     from raymarch.fitting.settings.settings import FitSettings
     from raymarch.registration.refine import Refinement
     from raymarch.viewer.fit_viewer import FitViewer
@@ -61,7 +61,7 @@ class Asked:
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         if learned:
             given["learn_background"] = True
-        with as_usage():
+        with usage_errors():
             return settings_of_preset(preset, **{**given, **settings_of(self.pairs)})
 
 
@@ -83,7 +83,7 @@ class Saving:
         """Write check before anything is read: a volume can go there, it is not the image set, no checkpoint would be
         lost; where checkpoints go."""
         from raymarch.fitting.checkpoints.checkpoints import Checkpoints
-        from raymarch.io.files.ours import require_other
+        from raymarch.io.files.authorship import require_other
         from raymarch.io.volumes.volume_file import require_target
 
         if self.out is None:
@@ -120,8 +120,8 @@ class Viewing:
         """UsageError for options of --view without it."""
         if (self.port or self.no_browser) and not self.view:
             raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
-        if serving.given() and not self.view:
-            raise click.UsageError(f"{serving.given()[0]} is of --view; give it, or leave this out")
+        if server_options.given_options() and not self.view:
+            raise click.UsageError(f"{server_options.given_options()[0]} is of --view; give it, or leave this out")
 
     @contextmanager
     def viewed(self, as_json: bool = False) -> Iterator[FitViewer | None]:
@@ -130,11 +130,16 @@ class Viewing:
             yield None
             return
         from raymarch.viewer.fit_viewer import FitViewer
-        from raymarch.viewer.server.browser import announce
+        from raymarch.viewer.server.open_browser import announce
 
-        with FitViewer(serving.server(self.port)) as viewer:
+        with FitViewer(server_options.make_server(self.port)) as viewer:
             viewer.file = str(click.get_current_context().params.get("out") or "")
-            announce(viewer.server, output.note if as_json else output.result, output.note, browser=not self.no_browser)
+            announce(
+                viewer.server,
+                output.print_note if as_json else output.print_result,
+                output.print_note,
+                browser=not self.no_browser,
+            )
             viewer.server.send({"type": "note", "text": "the fit is about to begin"}, hello=True)
             yield viewer
 
@@ -152,7 +157,7 @@ def view_options(command: Any) -> Any:
         click.option("--view", is_flag=True, help="Look at the fit in a browser as it runs, and at what came of it."),
     ):
         command = option(command)
-    return serving.server_options(of)(command)
+    return server_options.server_options(of)(command)
 
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
@@ -208,12 +213,12 @@ def view_options(command: Any) -> Any:
     metavar="NAME=VALUE",
     help="Any other setting of rm.FitSettings or rm.Adam: hull=False, slots=None, levels=((0,0.5),(0.4,1)).",
 )
-@computed_on
+@device_options
 @options.as_json
-@packed(Asked, "asked")
-@packed(Saving, "saving")
-@packed(Refining, "refining")
-@packed(Viewing, "viewing")
+@pack_options(Asked, "asked")
+@pack_options(Saving, "saving")
+@pack_options(Refining, "refining")
+@pack_options(Viewing, "viewing")
 def fit(
     data: str, split: str, box: list[list[float]] | None, asked: Asked, reading: SetReading, refining: Refining,
     saving: Saving, viewing: Viewing, dry_run: bool, device: Device, as_json: bool,
@@ -225,20 +230,20 @@ def fit(
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch.fitting.report import NOT_FINITE, cut_short
-    from raymarch.io.files.lock import locked
+    from raymarch.io.files.lock import lock_file
     from raymarch.io.image_sets.load import load_views
 
     viewing.require()
     learned = reading.background == "learned"
     settings = asked.settings(asked.preset or "default", learned)
     checkpoints = None if dry_run else saving.require(data)
-    with output.warnings_kept() as warnings, ExitStack() as alone:
+    with output.keep_warnings() as warnings, ExitStack() as alone:
         if saving.out is not None and not dry_run:
-            alone.enter_context(locked(saving.out, "choose another --out"))
+            alone.enter_context(lock_file(saving.out, "choose another --out"))
         views = load_views(data, split, background=None if learned else reading.background, **reading.options())
         if asked.preset is None:
             settings = asked.settings(_preset_of(views, box), learned)
-        output.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
+        output.print_note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
 
         if checkpoints is None or saving.out is None:
             return print_forecast(views, settings, box, as_json, refines=bool(refining), also=refining.refine_also)
@@ -251,7 +256,7 @@ def fit(
                 checkpoints.remove()
             elif saving.keeps and Path(checkpoints.path).exists():
                 on = "--resume --view, and lower rates there," if result.ended.startswith(NOT_FINITE) else "--resume"
-                output.note(
+                output.print_note(
                     f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there"
                 )
             alone.close()  # what follows only looks at it
@@ -267,15 +272,15 @@ def _run(
     refining: Refining,
     how: dict[str, Any],
     viewer: FitViewer | None = None,
-) -> tuple[Fit, Kept]:
+) -> tuple[Fit, SavedVolume]:
     """The fit, and where its volume is saved."""
     from raymarch.cli.progress import FitProgress
     from raymarch.fitting import fit as fitting
     from raymarch.fitting.report import NoStep, cut_short
-    from raymarch.fitting.save_fit import keep
+    from raymarch.fitting.save_fit import save_volume
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
     from raymarch.registration.refined_fit import fit_refined
-    from raymarch.system.interrupt import asked_to_stop
+    from raymarch.system.interrupt import catch_first_interrupt
 
     def ready(fitter: Fitter) -> None:
         require_target(out, overwrite, size=bytes_of_file(fitter.plan.samples, fitter.settings.sh_degree), whole=True)
@@ -284,16 +289,16 @@ def _run(
 
     if viewer is not None:
         how = {**how, "between": viewer.between}
-    with asked_to_stop() as asked:  # so that what stops the fit does not disturb the saving too
+    with catch_first_interrupt() as asked:  # so that what stops the fit does not disturb the saving too
         with FitProgress() as progress:
             refined = partial(fit_refined, refined=_say_moved, also=refining.refine_also)
             make = refined if refining else fitting.fit
             try:
-                result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
+                result = make(views, settings, show=progress, started=options.START_TIME, ready=ready, **how)
             except NoStep as error:
                 left = f"{out} is untouched" if Path(out).exists() else "no volume was written"
                 raise NoStep(f"{error}; {left}") from None
-        kept = keep(result.volume, out, overwrite)
+        kept = save_volume(result.volume, out, overwrite)
         if viewer is not None and (viewer.control.stopped_by_page or not cut_short(result.ended)) and not asked():
             viewer.finish(result.volume, result.ended)
         return result, kept
@@ -305,41 +310,43 @@ def _preset_of(views: Views, box: list[list[float]] | None) -> str:
 
     name = preset_of_views(views, box)
     if name != "default":
-        output.note(f"the views show no object by itself but a scene, so --preset {name} is taken")
+        output.print_note(f"the views show no object by itself but a scene, so --preset {name} is taken")
     elif preset_of_views(views) != name:
-        output.note("--box means --preset default, one box; for a horizon behind it --preset photos --set boxes=6")
+        output.print_note(
+            "--box means --preset default, one box; for a horizon behind it --preset photos --set boxes=6"
+        )
     return name
 
 
 def _say_moved(refinement: Refinement) -> None:
     """How far the cameras moved, as a note."""
     degrees, share = refinement.degrees, 100 * refinement.share
-    output.note(
+    output.print_note(
         f"cameras turned by {degrees.mean():.2f} degrees and moved by {share.mean():.2f} % of their distance in the"
         f" mean, by {degrees.max():.2f} degrees and {share.max():.2f} % at most"
     )
 
 
-def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json: bool) -> None:
+def _report(result: Fit, kept: SavedVolume, views: Views, warnings: list[str], as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
-    from raymarch.diagnosis.diagnose_fit import of_volume
+    from raymarch.diagnosis.diagnose_fit import volume_findings
     from raymarch.fitting.schedule import DONE, is_early
-    from raymarch.geometry.ndc import near_of
-    from raymarch.volumes.samples import samples_in_words
+    from raymarch.geometry.ndc import near_plane_of
+    from raymarch.volumes.samples import samples_text
 
     ended = "" if result.ended == DONE or is_early(result.ended) else f"; {result.ended}"  # a warning has said that
     corners = ",".join(f"{v:.3g}" for v in result.box.ravel().tolist())
     if result.volume.ndc_from_world is None:
-        output.note(f"box {corners} (--box overrides){ended}")
+        output.print_note(f"box {corners} (--box overrides){ended}")
     else:
-        near = near_of(result.volume.ndc_from_world)
-        output.note(f"NDC, near plane at {near:.3g} world units (--set ndc=False overrides){ended}")
+        near = near_plane_of(result.volume.ndc_from_world)
+        output.print_note(f"NDC, near plane at {near:.3g} world units (--set ndc=False overrides){ended}")
     if kept.why:
-        output.note(f"raymarch: {kept.why}")
-    findings = [f"{finding.message}; {finding.cure}" for finding in of_volume(result.volume, views)]
+        output.print_note(f"raymarch: {kept.why}")
+    findings = [f"{finding.message}; {finding.cure}" for finding in volume_findings(result.volume, views)]
     for each in findings:
-        output.note(f"note: {each}")
-    output.note(
+        output.print_note(f"note: {each}")
+    output.print_note(
         f"note: {result.preparation:.0f} s of loading and compiling came before the steps and their"
         f" {result.seconds:.0f} s; kernels are compiled once a machine, and read from then on"
     )
@@ -361,9 +368,9 @@ def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json:
             }
         )
     else:
-        size = samples_in_words(result.volume.shape, result.volume.boxes)
+        size = samples_text(result.volume.shape, result.volume.boxes)
         quality = f"{last.psnr:.2f} dB on its rays, {result.seconds:.0f} s"
-        output.result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
+        output.print_result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
 
 
 def view_on(viewer: FitViewer | None) -> None:
@@ -373,14 +380,14 @@ def view_on(viewer: FitViewer | None) -> None:
     """
     if viewer is None or not viewer.done:
         return
-    from raymarch.system.interrupt import asked_to_stop
+    from raymarch.system.interrupt import catch_first_interrupt
 
     if viewer.server.running:
-        output.note("the page shows what came of it; Ctrl-C ends it")
-    with asked_to_stop() as asked:
+        output.print_note("the page shows what came of it; Ctrl-C ends it")
+    with catch_first_interrupt() as asked:
         viewer.viewer.run(lambda: asked() or not viewer.server.running)
     if not (asked() or viewer.server.running):
-        output.note("the page's server has ended; what was fitted is saved, and raymarch view shows it")
+        output.print_note("the page's server has ended; what was fitted is saved, and raymarch view shows it")
 
 
 def print_forecast(
@@ -394,31 +401,32 @@ def print_forecast(
     """Exit code, once the forecast is printed; RaymarchError where the fit would raise one."""
     from raymarch.fitting import forecast as cost
     from raymarch.fitting.forecast import forecast
-    from raymarch.fitting.schedule import ending, is_early
+    from raymarch.fitting.schedule import describe_ending, is_early
     from raymarch.registration.refined_fit import forecast_refined
 
-    output.note(
-        f"measuring {cost.PROBE} steps, or {cost.PROBE_SECONDS:.0f} s of them; what is not yet compiled on this machine"
+    output.print_note(
+        f"measuring {cost.PROBE_STEPS} steps, or {cost.PROBE_SECONDS:.0f} s of them; what is not yet compiled on "
+        "this machine"
         " comes first"
     )
     record: dict[str, Any] = {}
     lines: list[str] = []
     if refines:
         first, ahead, told = forecast_refined(views, settings, also=also, box=box)
-        lines = [refinement_in_words(first, ahead)]
+        lines = [refinement_text(first, ahead)]
         record["refine"] = {"bytes": ahead.memory.total, "steps": first.steps, "seconds": first.seconds}
     else:
         told = forecast(views, settings, box=box)
     if as_json:
         output.print_json({**told.record(), **record})
     else:
-        click.echo("\n".join([*lines, in_words(told)]))
-    if told.steps is not None and is_early(ended := ending(told.steps, settings)):
-        output.note(f"note: the fit would be {ended}")
+        click.echo("\n".join([*lines, forecast_text(told)]))
+    if told.steps is not None and is_early(ended := describe_ending(told.steps, settings)):
+        output.print_note(f"note: the fit would be {ended}")
     return 0
 
 
-def refinement_in_words(first: FitSettings, ahead: Forecast) -> str:
+def refinement_text(first: FitSettings, ahead: Forecast) -> str:
     """Refinement before a fit in words: a line."""
     steps = "" if first.steps is None else f"{first.steps} steps"
     if first.seconds is None:
@@ -428,14 +436,14 @@ def refinement_in_words(first: FitSettings, ahead: Forecast) -> str:
     return f"refine  {ahead.memory.total / 1e9:.2f} GB at its peak; {long}"
 
 
-def in_words(forecast: Forecast) -> str:
+def forecast_text(forecast: Forecast) -> str:
     """Forecast of a fit in words: a line each for its grid, its memory and its time."""
-    from raymarch.volumes.samples import samples_in_words
+    from raymarch.volumes.samples import samples_text
 
     memory, free = forecast.memory, f"{forecast.free_bytes / 1e9:.1f} GB are free"
     parts = ", ".join(f"{name} {size / 1e9:.2f}" for name, size in memory.parts.items())
     lines = [
-        f"grid    {samples_in_words(memory.shape, forecast.boxes)} samples, SH degree {memory.sh_degree}",
+        f"grid    {samples_text(memory.shape, forecast.boxes)} samples, SH degree {memory.sh_degree}",
         f"memory  {memory.total / 1e9:.2f} GB at its peak ({parts}); {free}",
     ]
     if forecast.seconds is not None:

@@ -10,15 +10,15 @@ from difflib import get_close_matches
 
 import click
 
-from raymarch.arguments.guess import is_habit, known_as
 from raymarch.arguments.names_elsewhere import NO_OPTION, OPTIONS, VERBS
-from raymarch.cli.option_kinds import MINUS, NUMBER, Numbers, meant
+from raymarch.arguments.similar_names import is_habit, known_as
+from raymarch.cli.option_kinds import MINUS_SIGNS, NUMBER, Numbers, number_question
 
-ALIKE = 0.7  # share of two names that is the same, from which on one may be meant by the other
-TYPED = "raymarch: as typed"  # key of a context's `meta`: words of the command line
+MIN_SIMILARITY = 0.7  # share of two names that is the same, from which on one may be meant by the other
+TYPED_KEY = "raymarch: as typed"  # key of a context's `meta`: words of the command line
 
 
-def repaired(command: click.Command, words: Sequence[str]) -> list[str]:
+def repair_words(command: click.Command, words: Sequence[str]) -> list[str]:
     """Words of a verb with what the shell, a web page or habit made of them mended, where they can mean one thing only.
 
     A ~ in quotes or behind = is the home folder; a long dash before an option's name is two short ones; numbers of one
@@ -29,11 +29,11 @@ def repaired(command: click.Command, words: Sequence[str]) -> list[str]:
     for word in words:
         dashed = re.sub("^[\u2010-\u2015\u2212]-?(?=[a-z])", "--", word)
         word = dashed if dashed.partition("=")[0] in names else word
-        done.append(_at_home(word))
-    return _together(command, done)
+        done.append(_expand_home(word))
+    return _join_numbers(command, done)
 
 
-def _at_home(word: str) -> str:
+def _expand_home(word: str) -> str:
     """A word with ~ as the home folder, unless there is a folder of that name."""
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     if (value != "~" and not value.startswith(("~/", "~\\"))) or os.path.lexists("~"):
@@ -41,7 +41,7 @@ def _at_home(word: str) -> str:
     return f"{option}{equals}{os.path.expanduser(value)}"
 
 
-def _together(command: click.Command, words: list[str]) -> list[str]:
+def _join_numbers(command: click.Command, words: list[str]) -> list[str]:
     """Words in which the numbers of an option that wants several, each a word of its own, are one word."""
     kinds = {name: one.type for one in command.params if isinstance(one.type, Numbers) for name in one.opts}
     done: list[str] = []
@@ -61,12 +61,12 @@ def _together(command: click.Command, words: list[str]) -> list[str]:
 
 
 def _is_number(word: str) -> bool:
-    return re.fullmatch(NUMBER, word.translate(MINUS)) is not None
+    return re.fullmatch(NUMBER, word.translate(MINUS_SIGNS)) is not None
 
 
-def unknown_verb(name: str, verbs: Sequence[str]) -> str:
+def unknown_verb_message(name: str, verbs: Sequence[str]) -> str:
     """Message for a verb that there is not."""
-    if other := VERBS.get(name.lower().replace("_", "-")) or next(iter(_close(name, verbs)), None):
+    if other := VERBS.get(name.lower().replace("_", "-")) or next(iter(_close_names(name, verbs)), None):
         return f"No such command {name!r}; did you mean raymarch {other}?"
     if os.path.exists(name):
         quoted = shlex.quote(name)
@@ -76,21 +76,21 @@ def unknown_verb(name: str, verbs: Sequence[str]) -> str:
     return f"No such command {name!r}, want one of {', '.join(verbs)}"
 
 
-def explained(error: click.UsageError, verbs: Mapping[str, click.Command]) -> click.UsageError:
+def explain_error(error: click.UsageError, verbs: Mapping[str, click.Command]) -> click.UsageError:
     """Wrong usage with what may be meant in its message."""
     context = error.ctx
     command = context.command if context is not None else None
-    words: Sequence[str] = context.meta.get(TYPED, ()) if context is not None else ()
+    words: Sequence[str] = context.meta.get(TYPED_KEY, ()) if context is not None else ()
     if command is None:
         return error
     if isinstance(error, click.NoSuchOption):
         told = _unknown_option(error.option_name, command, verbs)
     elif isinstance(error, click.MissingParameter):
-        told = _missing(error, command, words)
+        told = _missing_message(error, command, words)
     elif isinstance(error, click.BadParameter):
         told = _bad_number(error)
     elif error.message.startswith("Got unexpected extra argument"):
-        told = error.message.rstrip(".") + _surplus(command, words)
+        told = error.message.rstrip(".") + _surplus_message(command, words)
     else:
         return error
     return click.UsageError(told, context) if told else error
@@ -110,7 +110,7 @@ def _unknown_option(name: str, command: click.Command, verbs: Mapping[str, click
     if others:
         return f"{told}; did you mean {others[0]}?"
     known = name.lower() in OPTIONS or name.lower() in NO_OPTION or (is_habit(name) and not theirs)
-    if not known and (close := _close(name, own)):
+    if not known and (close := _close_names(name, own)):
         return f"{told}; did you mean {' or '.join(close)}?"
     if name.lower() in NO_OPTION:
         return f"{told}; {NO_OPTION[name.lower()]}"
@@ -120,13 +120,13 @@ def _unknown_option(name: str, command: click.Command, verbs: Mapping[str, click
     return f"{told}; raymarch {command.name} --help lists them"
 
 
-def _missing(error: click.MissingParameter, command: click.Command, words: Sequence[str]) -> str:
+def _missing_message(error: click.MissingParameter, command: click.Command, words: Sequence[str]) -> str:
     option = error.param
     if option is None:
         return ""
     if isinstance(option, click.Argument):
         return f"Missing argument {option.human_readable_name!r}: want {_usage(command)}"
-    extra = positional(command, words)[len(_arguments(command)) :]
+    extra = positional_words(command, words)[len(_arguments(command)) :]
     meant_by = f"; did you mean {option.opts[0]} {shlex.quote(extra[0])}?" if extra else ""
     other = next((word for word in words if option.opts[0] in OPTIONS.get(word.partition("=")[0], ())), None)
     if other is not None:
@@ -135,10 +135,10 @@ def _missing(error: click.MissingParameter, command: click.Command, words: Seque
     return f"Missing option {option.opts[0]!r}{what}{meant_by}"
 
 
-def _surplus(command: click.Command, words: Sequence[str]) -> str:
+def _surplus_message(command: click.Command, words: Sequence[str]) -> str:
     """What may be meant by words that a verb does not take."""
     wanted = len(_arguments(command))
-    found = positional(command, words)
+    found = positional_words(command, words)
     extra = found[wanted:]
     if not extra:
         return ""
@@ -164,7 +164,7 @@ def _bad_number(error: click.BadParameter) -> str:
     low, high = (getattr(option.type, end, None) for end in ("min", "max"))
     ends = f" from {low} to {high}" if None not in (low, high) else f" from {low} on" if low is not None else ""
     text = match[1][1:-1]
-    question = meant(text)
+    question = number_question(text)
     if match[2] == "integer" and not question:
         try:
             question = f"; did you mean {round(float(text))}?"
@@ -191,7 +191,7 @@ def _options_with_values(command: click.Command, words: Sequence[str]) -> Iterab
             yield [word, *words[i + 1 : i + 3]] if i + 1 < len(words) else [word, ""]
 
 
-def positional(command: click.Command, words: Sequence[str]) -> list[str]:
+def positional_words(command: click.Command, words: Sequence[str]) -> list[str]:
     """Words of a line that are neither options nor their values."""
     takes = {name for one in command.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts}
     found: list[str] = []
@@ -206,6 +206,6 @@ def positional(command: click.Command, words: Sequence[str]) -> list[str]:
     return found
 
 
-def _close(name: str, names: Iterable[str]) -> list[str]:
+def _close_names(name: str, names: Iterable[str]) -> list[str]:
     """Names that may be meant, two at most."""
-    return get_close_matches(name.lower(), list(names), n=2, cutoff=ALIKE)[:2]
+    return get_close_matches(name.lower(), list(names), n=2, cutoff=MIN_SIMILARITY)[:2]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import output
-from raymarch.cli.option_kinds import FOLD, LARGEST, Interval, Real, Whole, as_usage, packed
+from raymarch.cli.option_kinds import FACTOR_UNITS, MAX_NUMBER, Interval, Real, Whole, pack_options, usage_errors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,13 +41,13 @@ table = click.option(
     " them; mode transfer.",
 )
 iso = click.option(
-    "--iso", type=Real(-LARGEST, LARGEST), metavar="VALUE", help="Value of the surface; mode isosurface."
+    "--iso", type=Real(-MAX_NUMBER, MAX_NUMBER), metavar="VALUE", help="Value of the surface; mode isosurface."
 )
 
 MAX_SUPERSAMPLE = 8  # as `views.display_values` has it; its rule takes a second to import
 supersample = click.option(
     "--supersample",
-    type=Whole(1, MAX_SUPERSAMPLE, units=FOLD),
+    type=Whole(1, MAX_SUPERSAMPLE, units=FACTOR_UNITS),
     metavar="K",
     help="Rays along each edge of a pixel, which is the mean of K x K; as it was fitted if not given.",
 )
@@ -79,7 +79,7 @@ window = click.option(
 
 
 @dataclass(frozen=True)
-class Shown:
+class ModeOptions:
     """How a volume is shown, as the options say."""
 
     mode: str | None = None
@@ -133,7 +133,7 @@ class Shown:
         if mode == "isosurface":
             if iso is None:
                 iso = _iso(volume, seen)
-                output.note(f"the surface is at {iso:.6g}; --iso takes another")
+                output.print_note(f"the surface is at {iso:.6g}; --iso takes another")
             return {"mode": mode, "iso": iso, **asked}
         if mode != "transfer":
             return {"mode": mode, **asked}
@@ -147,35 +147,37 @@ class Shown:
         from raymarch.rendering.march_settings import table_of
 
         free = alone and table_of(seen) is None and not (self.shading or self.preintegrated)
-        if free and _kind(volume, seen).name == "level":
-            output.note("mode average, as no values stand out from the rest; --mode transfer shows the upper ones")
+        if free and _value_kind(volume, seen).name == "level":
+            output.print_note(
+                "mode average, as no values stand out from the rest; --mode transfer shows the upper ones"
+            )
             return "average"
-        output.note("mode transfer, as the volume has values and no colours; --mode takes another")
+        output.print_note("mode transfer, as the volume has values and no colours; --mode takes another")
         return "transfer"
 
 
-def marched(command: Any) -> Any:
-    """Options of rendering modes by single rays, given to a command as `shown`, a record of them."""
-    command = packed(Shown, "shown")(command)
+def ray_mode_options(command: Any) -> Any:
+    """Options of rendering modes by single rays, given to a command as `mode_options`, a record of them."""
+    command = pack_options(ModeOptions, "shown")(command)
     for option in (preintegrated, shading, step, iso, table, mode):
         command = option(command)
     return command
 
 
-def looked_at(command: Any) -> Any:
-    """Options of rendering modes that a page begins with, given to a command as `shown`, a record of them."""
-    command = packed(Shown, "shown")(command)
+def viewer_mode_options(command: Any) -> Any:
+    """Options of rendering modes that a page begins with, given to a command as `mode_options`, a record of them."""
+    command = pack_options(ModeOptions, "shown")(command)
     for option in (supersample, shading, step, iso, table, mode):
         command = option(command)
     return command
 
 
-def shown(command: Any) -> Any:
-    """Options of rendering modes, given to a command as `shown`, a record of them."""
-    return marched(supersample(command))
+def mode_options(command: Any) -> Any:
+    """Options of rendering modes, given to a command as `mode_options`, a record of them."""
+    return ray_mode_options(supersample(command))
 
 
-def _kind(volume: AnyVolume, seen: Volume) -> ValueKind:
+def _value_kind(volume: AnyVolume, seen: Volume) -> ValueKind:
     """Kind of a volume's values."""
     from raymarch.volumes.value_kind import kind_of
 
@@ -186,7 +188,7 @@ def _iso(volume: AnyVolume, seen: Volume) -> float:
     """Value of a surface about what is seen of a volume by default."""
     from raymarch.volumes.default_table import default_table, has_values_alone
 
-    if has_values_alone(seen) and (iso := _kind(volume, seen).iso) is not None:
+    if has_values_alone(seen) and (iso := _value_kind(volume, seen).iso) is not None:
         return iso
     values = default_table(seen, "viridis").values
     return float(values[0] + values[-1]) / 2
@@ -195,21 +197,21 @@ def _iso(volume: AnyVolume, seen: Volume) -> float:
 def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[TransferFunction, bool]:
     """Table of a file, of a name or of a colour map, over the volume's range where no ends are given, and whether it is
     one of a name; where none is asked for that which the volume was fitted through, or that of its kind."""
-    from raymarch.arguments.guess import did_you_mean
-    from raymarch.errors import RaymarchError, figures
+    from raymarch.arguments.similar_names import did_you_mean
+    from raymarch.errors import RaymarchError, distinct_figures
     from raymarch.io.volumes.transfer_table import load_table
     from raymarch.rendering.march_settings import table_of
     from raymarch.volumes.default_table import (
-        HOUNSFIELD,
-        NAMES,
-        OF_KIND,
+        HOUNSFIELD_TABLES,
+        TABLE_NAMES,
+        TABLE_OF_KIND,
         default_table,
         named_table,
         range_of,
         table_of_kind,
     )
-    from raymarch.volumes.transfer_function import FEW, import_matplotlib
-    from raymarch.volumes.value_kind import WORDS
+    from raymarch.volumes.transfer_function import SOME_COLORMAPS, import_matplotlib
+    from raymarch.volumes.value_kind import KIND_WORDS
 
     if table is not None and ":" in table and "@" in table and not table.lower().endswith(".json"):
         return _knots(table), False
@@ -219,32 +221,34 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         if "," not in table:
             raise click.UsageError(f"--table {table}: want table.json, or the name of a colour map such as bone")
     if table is None and (fitted := table_of(seen)) is not None:
-        output.note("seen through the table that it was fitted through; --table takes another")
+        output.print_note("seen through the table that it was fitted through; --table takes another")
         return fitted, False
     if table is None:
-        kind = _kind(volume, seen)
+        kind = _value_kind(volume, seen)
         made, called = table_of_kind(seen, kind)
-        output.note(f"--table {called}, over {made.unit_length:.4g} world units, as for {WORDS[kind.name]}")
+        output.print_note(f"--table {called}, over {made.unit_length:.4g} world units, as for {KIND_WORDS[kind.name]}")
         return made, kind.name != "constant"  # one value has no slope to light
     name, *numbers = table.split(",")
     try:
         ends = [float(number) for number in numbers]
     except ValueError:
         ends = [0.0] * 4
-    if name in NAMES:
-        fixed = name in HOUNSFIELD or name == "labels"
+    if name in TABLE_NAMES:
+        fixed = name in HOUNSFIELD_TABLES or name == "labels"
         if len(ends) not in ((0,) if fixed else (0, 2)) or not all(map(math.isfinite, ends)):
             raise click.UsageError(f"--table {table}: want {name}{'' if fixed else f' or {name},LOW,HIGH'}")
         if ends and (ends[0] == ends[1] or (name == "signed" and not 0 < ends[0] < ends[1])):
-            apart = "0 < LOW < HIGH" if name == "signed" else "LOW and HIGH apart"
-            raise click.UsageError(f"--table {table}: want {apart}; leave them out for the volume's own")
-        kind = _kind(volume, seen)
+            distinct_range = "0 < LOW < HIGH" if name == "signed" else "LOW and HIGH apart"
+            raise click.UsageError(f"--table {table}: want {distinct_range}; leave them out for the volume's own")
+        kind = _value_kind(volume, seen)
         if name == "labels" and not kind.labels:
-            raise RaymarchError(f"--table labels: the volume has no labels, being {WORDS[kind.name]}; leave it out")
+            raise RaymarchError(
+                f"--table labels: the volume has no labels, being {KIND_WORDS[kind.name]}; leave it out"
+            )
         if name == "signed" and not ends and not 0 < kind.low < kind.high:
             kind = replace(kind, low=0.2 * (most := max(map(abs, range_of(seen))) or 1.0), high=most)
             return named_table(seen, name, kind.low, kind.high), True
-        if not ends and not fixed and OF_KIND[kind.name] != name:
+        if not ends and not fixed and TABLE_OF_KIND[kind.name] != name:
             kind = replace(kind, low=kind.ground + (kind.top - kind.ground) / 4, high=kind.top)
         low, high = ends or (kind.low, kind.high)
         return named_table(seen, name, low, high, kind.labels), kind.name != "constant"
@@ -253,14 +257,16 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
             f"--table {table}: want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY, such as bone,400,2400,0.5"
         )
     if name not in import_matplotlib().colormaps:
-        cure = did_you_mean(name, (*NAMES, *import_matplotlib().colormaps)) or "check its spelling"
-        wanted = f"a colour map that matplotlib has, as {FEW}, or a lit table: {', '.join(NAMES)}"
+        cure = did_you_mean(name, (*TABLE_NAMES, *import_matplotlib().colormaps)) or "check its spelling"
+        wanted = f"a colour map that matplotlib has, as {SOME_COLORMAPS}, or a lit table: {', '.join(TABLE_NAMES)}"
         raise click.UsageError(f"--table is {name!r}, want {wanted}; {cure}")
     made = default_table(seen, name, *ends)
     if not ends:
-        first, last = figures(made.values[0], made.values[-1], least=4)
+        first, last = distinct_figures(made.values[0], made.values[-1], least=4)
         opacity = made.opacities[-1]
-        output.note(f"--table {name},{first},{last},{opacity:g}, its opacity over {made.unit_length:.4g} world units")
+        output.print_note(
+            f"--table {name},{first},{last},{opacity:g}, its opacity over {made.unit_length:.4g} world units"
+        )
     return made, False
 
 
@@ -278,7 +284,7 @@ def _knots(table: str) -> TransferFunction:
         wanted = "VALUE:RED:GREEN:BLUE:OPACITY,...@LENGTH, such as 0:0:0:0:0,100:1:1:1:0.5@2"
         raise click.UsageError(f"--table {table[:60]}: want {wanted}") from None
     columns = list(zip(*rows, strict=True))
-    with as_usage():
+    with usage_errors():
         return TransferFunction(columns[0], list(zip(*columns[1:4], strict=True)), columns[4], unit)  # type: ignore[arg-type]
 
 
@@ -286,33 +292,33 @@ def require_window(march: March, window: list[float] | None) -> None:
     """RaymarchError for a window where a mode's images are colours."""
     from raymarch.errors import RaymarchError
 
-    if window is not None and not gives_values(march):
+    if window is not None and not renders_values(march):
         other = "maximum"
         if march.transfer is not None:
             other = f"maximum, or --table bone,{window[0]:g},{window[1]:g}"
         raise RaymarchError(f"--window: images of mode {march.mode} are colours; leave it out, or say --mode {other}")
 
 
-def gives_values(march: March) -> bool:
+def renders_values(march: March) -> bool:
     """Whether the images of a march are values, or integrals of them, with nothing behind them."""
     return not march.rule.background
 
 
-def in_window(seen: Rendering, window: list[float] | None, mean: bool = False) -> tuple[np.ndarray, list[float]]:
+def apply_window(seen: Rendering, window: list[float] | None, mean: bool = False) -> tuple[np.ndarray, list[float]]:
     """Display values 0..1 of an image of values, black where nothing is met; the window, the image's own if none. One
     of `mean` values, which differ little, goes from end to end of most of them."""
     import numpy as np
 
-    from raymarch.errors import figures
-    from raymarch.volumes.value_kind import apart
+    from raymarch.errors import distinct_figures
+    from raymarch.volumes.value_kind import distinct_range
 
     met = seen.opacity != 0
     if window is None:
         values = seen.image[met]
         low = float(np.quantile(values, 0.01) if mean and values.size else values.min(initial=0.0))
         high = float(np.quantile(values, 0.995) if mean else values.max()) if values.size else low
-        window = list(apart(low, high))
-        black, white = figures(*window, least=4)
-        output.note(f"black is {black}, white {white}, by the first image; --window takes others")
+        window = list(distinct_range(low, high))
+        black, white = distinct_figures(*window, least=4)
+        output.print_note(f"black is {black}, white {white}, by the first image; --window takes others")
     low, high = window
     return ((seen.image - low) / (high - low)).clip(0, 1) * met[..., None], window

@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 
 import click
 
-LARGEST, LEAST = 1e30, 1e-30  # of numbers, and of what lies between two: single precision ends there
-MINUS = str.maketrans(dict.fromkeys("\u2212\u2010\u2011\u2012\u2013\u2014\ufe63\uff0d", "-"))  # as documents print it
+MAX_NUMBER, MIN_EXTENT = 1e30, 1e-30  # of numbers, and of what lies between two: single precision ends there
+# as documents print it
+MINUS_SIGNS = str.maketrans(dict.fromkeys("\u2212\u2010\u2011\u2012\u2013\u2014\ufe63\uff0d", "-"))
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-BETWEEN = r"\s*(?:,|;|:|\.\.+|[xX\u00d7*]|\s)\s*"  # numbers of one option, as 1920x1080, 0:100 or -100..300
-DEGREES = {"degrees": 1.0, "degree": 1.0, "deg": 1.0, "\u00b0": 1.0}
-FOLD = {"x": 1.0, "\u00d7": 1.0}  # as in 2x
+SEPARATOR = r"\s*(?:,|;|:|\.\.+|[xX\u00d7*]|\s)\s*"  # numbers of one option, as 1920x1080, 0:100 or -100..300
+DEGREE_UNITS = {"degrees": 1.0, "degree": 1.0, "deg": 1.0, "\u00b0": 1.0}
+FACTOR_UNITS = {"x": 1.0, "\u00d7": 1.0}  # as in 2x
 
 
 def number_of(text: str, units: Mapping[str, float] | None = None) -> float:
@@ -27,26 +28,26 @@ def number_of(text: str, units: Mapping[str, float] | None = None) -> float:
         >>> number_of("\u221220\u00b0", DEGREES)
         -20.0
     """
-    text = text.translate(MINUS).strip()
+    text = text.translate(MINUS_SIGNS).strip()
     for unit in sorted(units or {}, key=len, reverse=True):
         if text.lower().endswith(unit):
             return float(text[: -len(unit)]) * (units or {})[unit]
     return float(text)
 
 
-def meant(text: str) -> str:
+def number_question(text: str) -> str:
     """Question after the number that a text with a decimal comma, a unit or a per cent sign may mean; else nothing.
 
     Example:
         >>> meant("0,5"), meant("300HU")
         ('; did you mean 0.5?', '; did you mean 300?')
     """
-    text = text.translate(MINUS).strip()
+    text = text.translate(MINUS_SIGNS).strip()
     if match := re.fullmatch(r"([-+]?\d+),(\d+)", text):
         whole, rest = match.groups()
         thousands = f"{whole}{rest} or " if len(rest) == 3 else ""
         return f"; did you mean {thousands}{whole}.{rest}?"
-    if len(parts := re.split(BETWEEN, text)) > 1 and len(set(parts)) == 1 and re.fullmatch(NUMBER, parts[0]):
+    if len(parts := re.split(SEPARATOR, text)) > 1 and len(set(parts)) == 1 and re.fullmatch(NUMBER, parts[0]):
         return f"; did you mean {parts[0]}?"
     if re.fullmatch(r"[-+]?\d{1,3}([,' \u202f\u00a0]\d{3})+", text):
         return f"; did you mean {re.sub('[^-+0-9]', '', text)}?"
@@ -80,12 +81,12 @@ class Numbers(click.ParamType):
         self.fail(f"{value!r}: {wanted}{self.meant(value)}", param, ctx)
 
     def _parts(self, text: str) -> list[str]:
-        text = re.sub(r"[\[\](){}]", " ", text.translate(MINUS)).strip(" ,;\t")
+        text = re.sub(r"[\[\](){}]", " ", text.translate(MINUS_SIGNS)).strip(" ,;\t")
         text = re.sub(rf"(?<=\d)\s*{self.unit}\b", "", text, flags=re.IGNORECASE) if self.unit else text
         text = re.sub(r"\s*,[\s,]*", ",", text)
         if ";" in text and "," in text:
             text = text.replace(",", ".")
-        return re.split(BETWEEN, text)
+        return re.split(SEPARATOR, text)
 
     def _number(self, text: str) -> Any:
         number = number_of(text)
@@ -95,13 +96,13 @@ class Numbers(click.ParamType):
 
     def meant(self, text: str) -> str:
         """Question after the numbers that a text may mean; else nothing."""
-        numbers = re.findall(NUMBER, re.sub(r"(?<=\d)-(?=\d)", " ", text.translate(MINUS)))
+        numbers = re.findall(NUMBER, re.sub(r"(?<=\d)-(?=\d)", " ", text.translate(MINUS_SIGNS)))
         broken = self.kind is int and any(not one.lstrip("-+").isdecimal() for one in numbers)
         if len(numbers) in self.counts and len(numbers) > 1 and not broken:
             return f"; did you mean {','.join(numbers)}?"
         if len(numbers) > 1 and max(self.counts) > 2 and not text.strip().startswith("0,"):
             return ""  # too few of several, and no decimal comma
-        return meant(text) if 1 in self.counts and not broken else ""
+        return number_question(text) if 1 in self.counts and not broken else ""
 
 
 class Size(Numbers):
@@ -129,7 +130,9 @@ class Direction(Numbers):
         super().__init__(float, 3, name="X,Y,Z")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, str) and (axis := re.fullmatch(r"([-+]?)([xyzXYZ])", value.translate(MINUS).strip())):
+        if isinstance(value, str) and (
+            axis := re.fullmatch(r"([-+]?)([xyzXYZ])", value.translate(MINUS_SIGNS).strip())
+        ):
             sign = -1.0 if axis[1] == "-" else 1.0
             return [sign * one + 0.0 for one in self.AXES[axis[2].lower()]]
         return super().convert(value, param, ctx)
@@ -143,7 +146,7 @@ class Plane(Numbers):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         form = rf"([xyz])\s*(>=|<=|>|<|=)\s*({NUMBER})"
-        if isinstance(value, str) and (given := re.fullmatch(form, value.translate(MINUS).strip().lower())):
+        if isinstance(value, str) and (given := re.fullmatch(form, value.translate(MINUS_SIGNS).strip().lower())):
             normal, offset = Direction.AXES[given[1]], float(given[3])
             if given[2] == "=":
                 self.fail(f"{value!r}: want a side of it; {given[1]}>{offset:g} or {given[1]}<{offset:g}", param, ctx)
@@ -165,9 +168,11 @@ class Real(click.ParamType):
             number = number_of(value, self.units) if isinstance(value, str) else float(value)
             if self.low <= number <= self.high:
                 return number
-        ends = "" if isinstance(self, Whole) and self.low <= -LARGEST else f" from {self.low:.10g} to {self.high:.10g}"
+        ends = (
+            "" if isinstance(self, Whole) and self.low <= -MAX_NUMBER else f" from {self.low:.10g} to {self.high:.10g}"
+        )
         cure = f"; {self.cure}" if self.cure else ""
-        self.fail(f"{value!r}: want {self.KIND}{ends}{cure}{meant(str(value))}", param, ctx)
+        self.fail(f"{value!r}: want {self.KIND}{ends}{cure}{number_question(str(value))}", param, ctx)
 
 
 class Whole(Real):
@@ -207,7 +212,7 @@ class Duration(click.ParamType):
             name = f"a number from {self.low:g} to {self.high:g}"
             self.fail(f"{value!r}: want {name}{f'; {self.cure}' if self.cure else ''}", param, ctx)
         cure = f"; {self.cure}" if self.cure else ""
-        self.fail(f"{value!r}: want {name}, such as 90{short}, 5m or 1h30m{cure}{meant(text)}", param, ctx)
+        self.fail(f"{value!r}: want {name}, such as 90{short}, 5m or 1h30m{cure}{number_question(text)}", param, ctx)
 
 
 class Gigabytes(click.ParamType):
@@ -221,7 +226,7 @@ class Gigabytes(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         with contextlib.suppress(ValueError):
             return number_of(value, self.UNITS) if isinstance(value, str) else float(value)
-        self.fail(f"{value!r}: want gigabytes, such as 8, 8GB or 500MB{meant(value)}", param, ctx)
+        self.fail(f"{value!r}: want gigabytes, such as 8, 8GB or 500MB{number_question(value)}", param, ctx)
 
 
 class Interval(Numbers):
@@ -234,9 +239,9 @@ class Interval(Numbers):
         low, high = super().convert(value, param, ctx)
         if low > high:
             self.fail(f"{value!r}: want LOW,HIGH, the first the less; did you mean {high:g},{low:g}?", param, ctx)
-        if not (-LARGEST < low < high < LARGEST and high - low > LEAST):
-            apart = f", apart by more than {LEAST:g}" if low < high else ""
-            self.fail(f"{low:g},{high:g}: want LOW,HIGH, the first the less{apart}, within {LARGEST:g}", param, ctx)
+        if not (-MAX_NUMBER < low < high < MAX_NUMBER and high - low > MIN_EXTENT):
+            apart = f", apart by more than {MIN_EXTENT:g}" if low < high else ""
+            self.fail(f"{low:g},{high:g}: want LOW,HIGH, the first the less{apart}, within {MAX_NUMBER:g}", param, ctx)
         return [low, high]
 
     def meant(self, text: str) -> str:
@@ -300,17 +305,17 @@ class Colour(click.ParamType):
         if value in self.words:
             return value
         try:
-            return require_colour(_as_numbers(value) if isinstance(value, str) else value)
+            return require_colour(_colour_numbers(value) if isinstance(value, str) else value)
         except RaymarchError as error:
             told = str(error)
             if isinstance(value, str):
                 words = "".join(f", or {word}" for word in self.words)
                 told = f"{value!r}: want white, black, #rrggbb or three numbers in 0..1 such as 0.5,0.5,1{words}"
-                told += _colour_meant(value)
+                told += _colour_question(value)
             self.fail(told, param, ctx)
 
 
-def _as_numbers(value: str) -> Any:
+def _colour_numbers(value: str) -> Any:
     """A colour that is typed with spaces, brackets or as a web page has it, as numbers; another as it is."""
     from PIL import ImageColor
 
@@ -323,7 +328,7 @@ def _as_numbers(value: str) -> Any:
     return text if text in ("white", "black") else value
 
 
-def _colour_meant(value: str) -> str:
+def _colour_question(value: str) -> str:
     numbers = [float(one) for one in re.findall(NUMBER, value)]
     if len(numbers) == 3 and all(0 <= one <= 255 for one in numbers):
         return f"; did you mean {','.join(f'{one / 255:.3g}' for one in numbers)}?"
@@ -333,7 +338,7 @@ def _colour_meant(value: str) -> str:
 
 
 @contextlib.contextmanager
-def as_usage() -> Iterator[None]:
+def usage_errors() -> Iterator[None]:
     """Within it what a rule of the package refuses is wrong usage, said by the name of the option that gave it."""
     from raymarch.errors import RaymarchError
 
@@ -355,7 +360,7 @@ def require_not_given(names: Sequence[str], why: str) -> None:
             raise click.UsageError(f"{option.opts[0]} {why}; leave it out")
 
 
-def packed(record: type, name: str) -> Callable[[Any], Any]:
+def pack_options(record: type, name: str) -> Callable[[Any], Any]:
     """Decorator of a command that takes one record of the options it has, under a name, in place of the options."""
 
     def wrapped(command: Any) -> Any:

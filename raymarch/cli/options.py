@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import output
-from raymarch.cli.modes import Shown
+from raymarch.cli.modes import ModeOptions
 from raymarch.cli.option_kinds import Box, Plane
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Renderer
     from raymarch.volumes.volume import AnyVolume, Volume
 
-STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
+START_TIME = time.perf_counter()  # as near to the start of the command as Python lets us
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as one line of JSON.")
 overwrite = click.option(
     "--overwrite", is_flag=True, help="Write over files that raymarch did not write, or that an image set needs."
@@ -53,7 +53,7 @@ read_as = click.option(
 )
 
 
-def places(command: Any) -> Any:
+def place_options(command: Any) -> Any:
     """Options for which of a file's channels, points in time and levels is meant, and which format it is read as."""
     command = read_as(command)
     count = click.IntRange(0)
@@ -86,12 +86,12 @@ def clip_of(box: list[list[float]] | None, planes: Sequence[list[float]], volume
     reaches = [np.where(row[:3] > 0, upper, lower) @ row[:3] >= row[3] for row in clip.half_spaces]
     if not all(reaches):
         ends = " to ".join(" ".join(f"{x:.4g}" for x in corner) for corner in outermost)
-        output.note(f"note: the clip leaves nothing of the volume, whose box is {ends}")
+        output.print_note(f"note: the clip leaves nothing of the volume, whose box is {ends}")
     return clip
 
 
-def with_others(
-    volume: Volume, march: March, shown: Shown, paths: Sequence[str], tables: Sequence[str]
+def add_others(
+    volume: Volume, march: March, shown: ModeOptions, paths: Sequence[str], tables: Sequence[str]
 ) -> tuple[list[Volume], list[March]]:
     """A volume and those of the option `others`, and the march of each by its table or by what it holds.
 
@@ -104,21 +104,21 @@ def with_others(
         raise click.UsageError(f"--with-table is there {len(tables)} times, --with {len(paths)}; give one for each")
     if not paths:
         return [volume], [march]
-    volumes = VOLUMES("volumes", [volume, *(_in_world_of(volume, load(path), path) for path in paths)])
+    volumes = VOLUMES("volumes", [volume, *(_move_to_world(volume, load(path), path) for path in paths)])
     given = [*tables, *[None] * (len(paths) - len(tables))]
     theirs = [
-        Shown(table=table, step=shown.step, supersample=shown.supersample).march(other, lit=False)
+        ModeOptions(table=table, step=shown.step, supersample=shown.supersample).march(other, lit=False)
         for other, table in zip(volumes[1:], given, strict=True)
     ]
     return volumes, marches_for(volumes, [march, *theirs])
 
 
-def _in_world_of(volume: AnyVolume, other: AnyVolume, path: str) -> AnyVolume:
+def _move_to_world(volume: AnyVolume, other: AnyVolume, path: str) -> AnyVolume:
     """Another volume in the world of a volume, which is said, where both say theirs."""
     world, its = (getattr(one, "world", "") for one in (volume, other))
     if not (world and its and world != its):
         return other
-    output.note(f"{path}: turned from {its} to {world}, the world of the first volume")
+    output.print_note(f"{path}: turned from {its} to {world}, the world of the first volume")
     return other.in_world(world)  # type: ignore[union-attr]  # as only a scalar volume has one
 
 

@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from raymarch.errors import escaped, in_letters
+from raymarch.errors import decode_names, escape
 
 QUOTED = re.compile(r"'([^']+)'")  # what a usage error is about
 MAX_LINE = 800  # characters
-SAID = "raymarch: notes"  # key of a context's `meta`: those that were said
+NOTES_KEY = "raymarch: notes"  # key of a context's `meta`: those that were said
 _words: Callable[[str], str] = str
 
 
-def start() -> None:
+def set_up_streams() -> None:
     """Make stdout, stderr and the log fit to be written to."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -40,12 +40,12 @@ def start() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[_Notes()])
 
 
-def close() -> None:
+def drop_output() -> None:
     """Have what is still to be written to stdout go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def shown(text: object) -> str:
+def printable(text: object) -> str:
     """Text with all that is not printable as escapes: names of files may hold newlines and colour codes.
 
     Example:
@@ -55,18 +55,18 @@ def shown(text: object) -> str:
     text = str(text)
     if len(text) > MAX_LINE:  # a name of thousands of characters, which nobody reads
         text = f"{text[: MAX_LINE // 2]} ... {text[-MAX_LINE // 2 :]}"
-    return escaped(text)
+    return escape(text)
 
 
-def result(text: str) -> None:
+def print_result(text: str) -> None:
     """Result line on stdout."""
-    click.echo(shown(text))
+    click.echo(printable(text))
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Note on stderr; where that is gone, nothing: the work goes on."""
     with contextlib.suppress(OSError):
-        click.echo(shown(text), err=True)
+        click.echo(printable(text), err=True)
 
 
 def usage(error: click.UsageError, guess: str = "") -> None:
@@ -75,13 +75,13 @@ def usage(error: click.UsageError, guess: str = "") -> None:
     error.show(file=text)
     *lines, last = text.getvalue().splitlines()
     for line in lines:
-        note(line)
-    note(f"{last.removesuffix('.')}; {guess}" if guess else last)
+        print_note(line)
+    print_note(f"{last.removesuffix('.')}; {guess}" if guess else last)
 
 
 def guess_of(error: click.UsageError) -> str:
     """What may be meant by a choice that there is not; `mistakes` has the verbs and options."""
-    from raymarch.arguments.guess import did_you_mean
+    from raymarch.arguments.similar_names import did_you_mean
 
     given = QUOTED.search(error.message)
     if given is None or not error.ctx:
@@ -97,7 +97,7 @@ def translate(words: Callable[[str], str]) -> None:
     _words = words
 
 
-def told(message: str) -> str:
+def translated(message: str) -> str:
     """Message of the package in the words of the verb that runs."""
     return _words(message)
 
@@ -106,15 +106,15 @@ class _Notes(logging.Handler):
     """Warnings of the package as notes, each once a verb: some read a file twice, its summary first."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = told(record.getMessage())
+        text = translated(record.getMessage())
         context = click.get_current_context(silent=True)
-        said: set[str] = context.find_root().meta.setdefault(SAID, set()) if context is not None else set()
+        said: set[str] = context.find_root().meta.setdefault(NOTES_KEY, set()) if context is not None else set()
         if text not in said:
             said.add(text)
-            note(f"note: {text}")
+            print_note(f"note: {text}")
 
 
-class _Kept(logging.Handler):
+class _KeptWarnings(logging.Handler):
     """Warnings of the package, kept."""
 
     def __init__(self) -> None:
@@ -126,9 +126,9 @@ class _Kept(logging.Handler):
 
 
 @contextlib.contextmanager
-def warnings_kept() -> Iterator[list[str]]:
+def keep_warnings() -> Iterator[list[str]]:
     """Context whose list gets the warnings that are logged within it, for the JSON of a verb; they are said as well."""
-    kept = _Kept()
+    kept = _KeptWarnings()
     logging.getLogger().addHandler(kept)
     try:
         yield kept.messages
@@ -149,4 +149,4 @@ def plain(value: object) -> object:
         return [plain(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return in_letters(value) if isinstance(value, str) else value
+    return decode_names(value) if isinstance(value, str) else value

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Report
 
 MIN_WIDTH = 110  # columns from which there is room for a bar
-LINE_EVERY = 10.0  # seconds between plain lines
+LINE_INTERVAL = 10.0  # seconds between plain lines
 MIN_LEFT = 5.0  # seconds that are left, up to which nothing is said of them
 
 
-def time_in_words(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """Time in one unit, or minutes and hours, as rough as a forecast is.
 
     Example:
@@ -59,7 +59,7 @@ class Pace:
     def in_words(self, done: int, total: int) -> str:
         """As ", about 3 min left", or nothing where that is soon or not known."""
         left = self.left(done, total)
-        return f", about {time_in_words(left)} left" if left is not None and left > MIN_LEFT else ""
+        return f", about {time_text(left)} left" if left is not None and left > MIN_LEFT else ""
 
 
 def _stop(live: Progress) -> None:
@@ -94,9 +94,9 @@ class FitProgress:
             _stop(self._live)
 
     def __call__(self, report: Report) -> None:
-        from raymarch.volumes.samples import samples_in_words
+        from raymarch.volumes.samples import samples_text
 
-        size = samples_in_words(report.shape, report.boxes, "x")
+        size = samples_text(report.shape, report.boxes, "x")
         text = (
             f"step {report.step}  loss {report.loss:.1e}  {report.psnr:.2f} dB (rays)  "
             f"{report.rays_per_second / 1e3:.0f} krays/s  {size}  {report.seconds_left:.0f} s left"
@@ -105,7 +105,7 @@ class FitProgress:
             if not self._wide:
                 text = text.replace("  loss ", "  ").replace(" (rays)", "")
             self._live.update(self._task, completed=report.progress, description=text)
-        elif time.monotonic() - self._last > LINE_EVERY or report.progress >= 1:
+        elif time.monotonic() - self._last > LINE_INTERVAL or report.progress >= 1:
             self._last = time.monotonic()
             with contextlib.suppress(OSError):  # nobody reads any more: the fit goes on
                 print(f"{100 * report.progress:3.0f}%  {text}", file=sys.stderr, flush=True)
@@ -127,7 +127,7 @@ class CountProgress:
         self._live = Progress(*columns, console=console, disable=not console.is_terminal)
         self._task = self._live.add_task(what, total=total)
         self._terminal, self._what, self._total = console.is_terminal, what, total
-        self._done, self._last, self._pace = 0, time.monotonic() - LINE_EVERY, Pace()
+        self._done, self._last, self._pace = 0, time.monotonic() - LINE_INTERVAL, Pace()
 
     def __enter__(self) -> CountProgress:
         self._live.start()
@@ -141,7 +141,7 @@ class CountProgress:
         self._live.advance(self._task)
         self._done += 1
         left = self._pace.in_words(self._done, self._total)
-        if not self._terminal and left and time.monotonic() - self._last > LINE_EVERY:
+        if not self._terminal and left and time.monotonic() - self._last > LINE_INTERVAL:
             self._last = time.monotonic()
             with contextlib.suppress(OSError):  # nobody reads any more: the work goes on
                 print(f"{self._what} {self._done} of {self._total}{left}", file=sys.stderr, flush=True)
@@ -183,7 +183,7 @@ class StageProgress:
         left = self._pace.in_words(done, total)
         first = bool(left) and not self._said
         self._said = not new and (self._said or first)
-        if new or first or done == total or now - self._last > LINE_EVERY:
+        if new or first or done == total or now - self._last > LINE_INTERVAL:
             self._last, self._stage = now, what
             with contextlib.suppress(OSError):  # nobody reads any more: the work goes on
                 print(f"{what} {done} of {total}{left}", file=sys.stderr, flush=True)

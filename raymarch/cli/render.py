@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import clip as clips
+from raymarch.cli import frame_files as clips
 from raymarch.cli import modes, options, output, set_options
-from raymarch.cli.clip import Clip, Images
+from raymarch.cli.device_options import Device, device_options
+from raymarch.cli.frame_files import Clip, Images
 from raymarch.cli.option_kinds import require_not_given
 from raymarch.cli.set_options import SetReading
-from raymarch.cli.start import Device, computed_on
 from raymarch.cli.viewpoints import Viewpoints, viewpoints
 
 if TYPE_CHECKING:
@@ -37,24 +37,25 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @clips.fps
 @clips.quality
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
-@modes.shown
+@modes.mode_options
 @modes.window
 @options.others
 @options.their_tables
 @options.read_as
 @options.overwrite
 @set_options.set_reading(set_options.background)
-@computed_on
+@device_options
 def render(
     run: str, viewpoints: Viewpoints, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str,
-    fps: float, quality: float, extras: bool, shown: modes.Shown, window: list[float] | None, others: tuple[str, ...],
+    fps: float, quality: float, extras: bool, shown: modes.ModeOptions, window: list[float] | None,
+    others: tuple[str, ...],
     tables: tuple[str, ...], format: str | None, overwrite: bool, reading: SetReading, device: Device,
 ) -> int:  # fmt: skip
     """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
 
     Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.
     """
-    from raymarch.io.files.lock import locked
+    from raymarch.io.files.lock import lock_file
     from raymarch.io.images.write import folder_named
     from raymarch.io.volumes.volume_file import load
     from raymarch.views.views import require_colour
@@ -74,15 +75,15 @@ def render(
     look = shown.look(volume, lit=not others)
     chosen = look.march
     modes.require_window(chosen, window)
-    volumes = options.with_others(volume, chosen, shown, others, tables)
+    volumes = options.add_others(volume, chosen, shown, others, tables)
     box = _box_of(volumes[0])
     behind = require_colour(reading.background or look.background)
     cut = options.clip_of(clip_box, clip_plane, volume)
     how = {"background": behind, **reading.options(volume)}
-    named = viewpoints.cameras(run, volume, look, _seen_of(volumes, cut), how)
+    named = viewpoints.cameras(run, volume, look, _seen_points(volumes, cut), how)
     device.start()
     # Else two would mix their pictures in one folder.
-    click.get_current_context().with_resource(locked(out, "choose another --out"))
+    click.get_current_context().with_resource(lock_file(out, "choose another --out"))
     pictures = _Pictures(out, extras, overwrite, _reach(volume, box, [camera for _, camera in named]))
     if clip:
         clip.require_one_size(named)
@@ -93,7 +94,7 @@ def render(
 
     with CountProgress("render", len(named)) as progress, options.renderer_of(*volumes, cut) as renderer:
         images = Images(
-            renderer, named, behind, window, modes.gives_values(chosen), extras, progress, chosen.mode == "average"
+            renderer, named, behind, window, modes.renders_values(chosen), extras, progress, chosen.mode == "average"
         )
         code = clip.write(images) if clip else pictures.write(images)
     if chosen.shading is None:  # whose highlights are white by what they are
@@ -126,7 +127,7 @@ class _Pictures:
         folder, kinds = Path(self.out), ("", "_opacity", "_depth") if self.extras else ("",)
         files = [f"{name}{kind}.png" for name, _ in images.named for kind in kinds]
         if gone := len(older_pictures(folder, files)):
-            output.note(f"{folder}: {gone} older pictures of raymarch's make room for the new ones")
+            output.print_note(f"{folder}: {gone} older pictures of raymarch's make room for the new ones")
         done, place = 0, folder
         try:
             with replacing_pictures(folder, files) as place:
@@ -137,16 +138,16 @@ class _Pictures:
                     done += 1
         except KeyboardInterrupt:
             left = f"{done} of {len(images.named)} images" if place == folder else "its older pictures, as they were"
-            output.note(f"{folder}: has {left}")
+            output.print_note(f"{folder}: has {left}")
             raise
-        output.result(f"{folder}: {len(images.named)} images")
+        output.print_result(f"{folder}: {len(images.named)} images")
         return 0
 
     def say(self) -> None:
         """Note of what depths are shown as."""
         if self.extras and self.reach is not None:
             near, far = self.reach
-            output.note(f"depth: white at {near:.4g}, dark at {far:.4g} world units, black where nothing is met")
+            output.print_note(f"depth: white at {near:.4g}, dark at {far:.4g} world units, black where nothing is met")
 
 
 def _write(
@@ -162,15 +163,15 @@ def _write(
         write_depth(f"{path}_depth.png", seen.depth, near, far, overwrite=overwrite)
 
 
-def _seen_of(volumes: tuple[list[Volume], list[March]], clip: Clipping | None) -> np.ndarray:
+def _seen_points(volumes: tuple[list[Volume], list[March]], clip: Clipping | None) -> np.ndarray:
     """Points (n, 3) around what is seen of all volumes."""
     import numpy as np
 
-    from raymarch.rendering.default_look import seen_points
+    from raymarch.rendering.default_look import farthest_seen_points
     from raymarch.volumes.volume import VOLUME
 
     pairs = zip(*volumes, strict=True)
-    return np.concatenate([seen_points(VOLUME("volume", volume), march, clip) for volume, march in pairs])
+    return np.concatenate([farthest_seen_points(VOLUME("volume", volume), march, clip) for volume, march in pairs])
 
 
 def _box_of(volumes: list[Volume]) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import output
-from raymarch.cli.option_kinds import FOLD, Colour, Real, Whole, packed
+from raymarch.cli.option_kinds import FACTOR_UNITS, Colour, Real, Whole, pack_options
 
 if TYPE_CHECKING:
     from raymarch.views.views import Views
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 downscale = click.option(
     "--downscale",
-    type=Real(1, 1 << 20, "images are made smaller, by 2 for half as many pixels a side", FOLD),
+    type=Real(1, 1 << 20, "images are made smaller, by 2 for half as many pixels a side", FACTOR_UNITS),
     metavar="K",
     help="Make images K times smaller as they are read; the fit's where that is known, else 1.",
 )
@@ -80,7 +80,7 @@ def set_reading(background: Any = None, with_masks: bool = False) -> Any:
     several = (follow_links, masks if with_masks else None, background, holdout, downscale)
 
     def declare(command: Any) -> Any:
-        command = packed(SetReading, "reading")(command)
+        command = pack_options(SetReading, "reading")(command)
         for option in several:
             command = command if option is None else option(command)
         return command
@@ -88,7 +88,7 @@ def set_reading(background: Any = None, with_masks: bool = False) -> Any:
     return declare
 
 
-def fitted(run: str) -> Volume:
+def load_fitted(run: str) -> Volume:
     """The volume of a file that is compared with pictures; RaymarchError for a scalar volume, which has no colours."""
     from raymarch.errors import RaymarchError
     from raymarch.io.volumes.volume_file import load
@@ -103,10 +103,10 @@ def fitted(run: str) -> Volume:
     return volume
 
 
-def as_refined(volume: Volume, views: Views, *, say_so: bool = True) -> Views:
+def refined_views(volume: Volume, views: Views, *, say_so: bool = True) -> Views:
     """Views of a fitted volume's set as the fit's refinement has them: the lens of all cameras, and the poses of views
     that it was fitted to. What moved is said where it has not been yet."""
-    from raymarch.registration.intrinsics import views_with_shared
+    from raymarch.registration.intrinsics import move_shared_of_views
 
     refined = volume.provenance.get("refined")
     if not isinstance(refined, dict):
@@ -114,13 +114,13 @@ def as_refined(volume: Volume, views: Views, *, say_so: bool = True) -> Views:
     from raymarch.registration.refined_fit import views_as_fitted
 
     shared = refined.get("shared")
-    moved = views_with_shared(views, shared)
+    moved = move_shared_of_views(views, shared)
     told = [f"{', '.join(shared)} of the cameras"] if shared and moved is not views else []
     found = views_as_fitted(moved, volume.provenance)
     if count := moved_poses(moved, found):
         told.append(f"poses of {count} of {len(views)} views")
     if say_so and told:
-        output.note(f"{' and '.join(told)} as the fit refined them")
+        output.print_note(f"{' and '.join(told)} as the fit refined them")
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from raymarch.cli import options, output
-from raymarch.cli.option_kinds import Interval, Numbers, as_usage
+from raymarch.cli.option_kinds import Interval, Numbers, usage_errors
 
 
 @click.command(epilog="Example: raymarch slices head.h5 --window -100,400 --colormap gray --out slices.png")
@@ -27,7 +27,7 @@ from raymarch.cli.option_kinds import Interval, Numbers, as_usage
 )
 @click.option("--colormap", help="Any of Matplotlib's, such as magma; gray if not given.")
 @click.option("--colour", is_flag=True, help="Show a fitted volume's colours in place of its extinction.")
-@options.places
+@options.place_options
 @options.overwrite
 def slices(
     file: str, out: str, at: list[float] | None, window: list[float] | None, colormap: str | None, colour: bool,
@@ -44,7 +44,7 @@ def slices(
     if colour and (window is not None or colormap is not None):
         raise click.UsageError("--colour shows colours as they are; leave --window and --colormap out")
     if colormap is not None:
-        with as_usage():
+        with usage_errors():
             COLORMAP("colormap", colormap)
     require_pictures([out], overwrite)
     volume = load(file, channel=channel, time=time, level=level, format=format)
@@ -59,4 +59,4 @@ def slices(
         return three[0].figure
 
     write_png(out, picture_of(drawn), overwrite)
-    output.result(f"{out}: {', '.join(titles)}")
+    output.print_result(f"{out}: {', '.join(titles)}")

@@ -11,7 +11,7 @@ from raymarch.cli import options, output
 from raymarch.cli.option_kinds import require_not_given
 
 if TYPE_CHECKING:
-    from raymarch.bench.tune import Tuned
+    from raymarch.bench.tune import TuningResult
 
 
 @click.command(epilog="Example: raymarch tune")
@@ -31,11 +31,13 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
     options.require_within("--seconds", seconds, 0, 3600)
     if forget:
         require_not_given(["seconds"], "is for measuring, and --forget measures nothing")
-        gone = layout_choice.forget()
+        gone = layout_choice.delete_choice()
         if as_json:
             output.print_json({"forgotten": gone})
         else:
-            output.result("forgotten; layouts are the default" if gone else "nothing was measured on this processor")
+            output.print_result(
+                "forgotten; layouts are the default" if gone else "nothing was measured on this processor"
+            )
         return
     start("cpu")
     with StageProgress() as progress:
@@ -44,19 +46,19 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
         output.print_json({**asdict(tuned), "file": str(tuned.file), "processor": layout_choice.processor()})
         return
     _show(tuned)
-    if layout_choice.in_force().date is None:
-        output.note(f"note: the variable {layout_choice.VARIABLE} leaves it aside")
+    if layout_choice.current_choice().date is None:
+        output.print_note(f"note: the variable {layout_choice.LAYOUT_VARIABLE} leaves it aside")
 
 
-def _show(tuned: Tuned) -> None:
+def _show(tuned: TuningResult) -> None:
     """Table of what was found, a line a kind of grid."""
-    from raymarch.device.layout_choice import IN_WORDS, block_in_words, processor
+    from raymarch.device.layout_choice import USE_WORDS, block_text, processor
 
-    output.result(processor())
+    output.print_result(processor())
     for trial in tuned.trials:
-        found = "  ".join(f"{block_in_words(block)} {1e3 * each:.1f} ms" for block, each in trial.seconds.items())
+        found = "  ".join(f"{block_text(block)} {1e3 * each:.1f} ms" for block, each in trial.seconds.items())
         kept = "the default" if trial.kept == trial.default else "clearly faster"
-        output.result(f"{IN_WORDS[trial.kind]:42} {found:36} {block_in_words(trial.kept)}, {kept}")
+        output.print_result(f"{USE_WORDS[trial.kind]:42} {found:36} {block_text(trial.kept)}, {kept}")
     for kind in tuned.missed:
-        output.result(f"{IN_WORDS[kind]:42} no time or memory; the next tune begins with it")
-    output.result(f"kept in {tuned.file}, {tuned.seconds:.0f} s")
+        output.print_result(f"{USE_WORDS[kind]:42} no time or memory; the next tune begins with it")
+    output.print_result(f"kept in {tuned.file}, {tuned.seconds:.0f} s")

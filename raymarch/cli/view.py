@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import modes, options, output, serving, set_options, viewpoints
-from raymarch.cli.set_options import SetReading, as_refined
-from raymarch.cli.start import Device, computed_on
+from raymarch.cli import modes, options, output, server_options, set_options, viewpoints
+from raymarch.cli.device_options import Device, device_options
+from raymarch.cli.set_options import SetReading, refined_views
 
 if TYPE_CHECKING:
     from raymarch.rendering.default_look import DefaultLook
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @click.option("--split", default="train", show_default=True, help="Which of its views.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; a free one if not given.")
 @click.option("--no-browser", is_flag=True, help="Only print the URL.")
-@serving.server_options()
-@modes.looked_at
+@server_options.server_options()
+@modes.viewer_mode_options
 @modes.window
 @options.clip_box
 @options.clip_plane
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 @options.read_as
 @set_options.background
 @set_options.set_reading()
-@computed_on
+@device_options
 def view(
-    file: str, data: str | None, split: str, port: int, no_browser: bool, shown: modes.Shown,
+    file: str, data: str | None, split: str, port: int, no_browser: bool, shown: modes.ModeOptions,
     window: list[float] | None, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...],
     up: list[float] | None, format: str | None, reading: SetReading, device: Device,
 ) -> None:  # fmt: skip
@@ -45,15 +45,15 @@ def view(
     as those of `raymarch render` do, and changes it from there.
     """
     from raymarch.io.image_sets.load import load_views
-    from raymarch.system.interrupt import asked_to_stop
-    from raymarch.viewer.server.browser import announce
+    from raymarch.system.interrupt import catch_first_interrupt
+    from raymarch.viewer.server.open_browser import announce
     from raymarch.viewer.view import WatchedFile, view_file
     from raymarch.views.views import require_colour
 
     reading.require_set(data, "--views DATA")
-    server = serving.server(port)
+    server = server_options.make_server(port)
     try:
-        with asked_to_stop() as asked:
+        with catch_first_interrupt() as asked:
             watched = WatchedFile(file, format)
             first = _begin(watched.volume, shown, clip_box, clip_plane, up, reading.background)
             modes.require_window(first.march, window)
@@ -62,11 +62,11 @@ def view(
                 volume = watched.volume
                 behind = require_colour(volume.background)
                 views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume))
-                views = as_refined(volume, views)
+                views = refined_views(volume, views)
             if asked():
                 raise KeyboardInterrupt
             device.start()
-            ready = partial(announce, server, output.result, output.note, browser=not no_browser)
+            ready = partial(announce, server, output.print_result, output.print_note, browser=not no_browser)
             looks = iter([first])  # of the file as it was read; of one that takes its place made anew, by the options
 
             def begin(volume: AnyVolume) -> DefaultLook:
@@ -78,7 +78,8 @@ def view(
 
 
 def _begin(
-    volume: AnyVolume, shown: modes.Shown, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...],
+    volume: AnyVolume, shown: modes.ModeOptions, clip_box: list[list[float]] | None,
+    clip_plane: tuple[list[float], ...],
     up: list[float] | None, background: str | None,
 ) -> DefaultLook:  # fmt: skip
     """Look that the options say of a volume; RaymarchError for what cannot be shown."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import output
-from raymarch.cli.option_kinds import DEGREES, Direction, Numbers, Real, Size, Whole, packed
-from raymarch.cli.set_options import as_refined
+from raymarch.cli.option_kinds import DEGREE_UNITS, Direction, Numbers, Real, Size, Whole, pack_options
+from raymarch.cli.set_options import refined_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from raymarch.rendering.default_look import DefaultLook
     from raymarch.volumes.volume import Volume
 
-SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
+IMAGE_SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 MAX_SIDE = 16384  # pixels
-FRAMES = 120  # of a path
+PATH_FRAMES = 120  # of a path
 CIRCLES = (
     "circle",
     "orbit",
@@ -36,7 +36,7 @@ CIRCLES = (
     "loop",
 )  # what --orbit is called
 MIN_DENSE = 0.25  # share of the light that is lost where a volume counts as dense
-FOV = 40.0  # degrees, of --position
+DEFAULT_FOV = 40.0  # degrees, of --position
 ELEVATION_OF_VALUES = 10.0  # degrees: a scan is seen nearly level, as `rendering.default_look` has it
 MAX_KEYS = 16  # cameras of a set that a path goes through
 
@@ -48,10 +48,12 @@ path = click.option(
     help="Smooth path at constant speed: a spiral about --up, through cameras of --views, or keys of the viewer; or"
     " nerfstudio's camera_path.json as it is.",
 )
-frames = click.option("--frames", type=Whole(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given.")
+frames = click.option(
+    "--frames", type=Whole(1, 100000), help=f"How many cameras on --path, {PATH_FRAMES} if not given."
+)
 orbit = click.option("--orbit", type=Whole(1, 10000), help="So many cameras on a circle about --up.")
 elevation = click.option(
-    "--elevation", type=Real(-89, 89, units=DEGREES), help="Of the orbit [degree]; 25 if not given, 10 of a scan."
+    "--elevation", type=Real(-89, 89, units=DEGREE_UNITS), help="Of the orbit [degree]; 25 if not given, 10 of a scan."
 )
 up = click.option(
     "--up",
@@ -80,7 +82,9 @@ target = click.option(
     metavar="X,Y,Z",
     help="What --position looks at, the volume's middle if not given.",
 )
-fov = click.option("--fov", type=Real(1e-3, 179.99), help=f"Horizontal field of view [degree], {FOV:g} if not given.")
+fov = click.option(
+    "--fov", type=Real(1e-3, 179.99), help=f"Horizontal field of view [degree], {DEFAULT_FOV:g} if not given."
+)
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,7 @@ class Viewpoints:
 
         RaymarchError for a volume in NDC, seen from elsewhere, and for what is no path.
         """
-        from raymarch.geometry.camera_path import framed
+        from raymarch.geometry.camera_path import reframe
 
         self.require()
         if self.position is not None:
@@ -157,18 +161,18 @@ class Viewpoints:
             return cameras_of_views(volume, self.data, self.split or "test", reading)
         cameras = self._around(run, volume, look, points) if self.data is None else self._through(volume, reading)
         if self._sides is not None:
-            cameras = [framed(camera, *self._sides) for camera in cameras]
+            cameras = [reframe(camera, *self._sides) for camera in cameras]
         return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
 
     def _at(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> Camera:
-        from raymarch.viewer.pictures.eye import Eye
+        from raymarch.viewer.pictures.viewer_camera import ViewerCamera
 
         if volume.ndc_from_world is not None and self.target is None:
             raise click.UsageError(f"{run} has no middle to look at; give --target X,Y,Z")
-        width, height = self._sides or (SIDE, SIDE)
+        width, height = self._sides or (IMAGE_SIDE, IMAGE_SIDE)
         target = ((points.min(0) + points.max(0)) / 2).tolist() if self.target is None else self.target
-        how = {"up": self.up or look.up, "fov": self.fov or FOV, "orthographic": self.orthographic}
-        return Eye(position=self.position, target=target, width=width, height=height, **how).camera()  # type: ignore[arg-type]
+        how = {"up": self.up or look.up, "fov": self.fov or DEFAULT_FOV, "orthographic": self.orthographic}
+        return ViewerCamera(position=self.position, target=target, width=width, height=height, **how).camera()  # type: ignore[arg-type]
 
     def _around(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> list[Camera]:
         from raymarch.errors import RaymarchError
@@ -178,41 +182,41 @@ class Viewpoints:
         if self.path not in (None, "spiral"):
             if Path(str(self.path)).suffix.lower() != ".json":
                 circle = str(self.path).lower() in CIRCLES
-                cure = f"; did you mean --orbit {FRAMES}?" if circle else ""
+                cure = f"; did you mean --orbit {PATH_FRAMES}?" if circle else ""
                 raise click.UsageError(f"--path {self.path}: want spiral, cameras, or a file that ends in .json{cure}")
             return load_camera_path(str(self.path), self.frames)
         if volume.ndc_from_world is not None:
             cure = "give --views SET, with --path cameras for a clip"
             raise RaymarchError(f"{run}: was seen from one side only and has no other; {cure}")
-        side = min(self._sides or (SIDE, SIDE))
+        side = min(self._sides or (IMAGE_SIDE, IMAGE_SIDE))
         up = UP("up", look.up if self.up is None else self.up)
         how: dict[str, Any] = {"size": side, "orthographic": self.orthographic, "up": up, "front": look.front}
         if self.up is None and look.front is not None and not getattr(volume, "world", ""):
             turned = "--up 0,0,-1 turns the picture upside down, --up 1,0,0 or 0,1,0 raises what lies on its side"
-            output.note(f"the file says no sides of a body, so z is up; {turned}")
+            output.print_note(f"the file says no sides of a body, so z is up; {turned}")
         if self.orbit is None:
-            return spiral_of_points(points, self.frames or FRAMES, **how)
+            return spiral_of_points(points, self.frames or PATH_FRAMES, **how)
         usual = 25.0 if look.front is None else ELEVATION_OF_VALUES
         return orbit_of_points(points, self.orbit, usual if self.elevation is None else self.elevation, **how)
 
     def _through(self, volume: Volume, reading: dict[str, Any]) -> list[Camera]:
-        from raymarch.geometry.camera_path import tour
+        from raymarch.geometry.camera_path import tour_order
         from raymarch.geometry.clear_path import clear_path
 
         keys = [camera for _, camera in cameras_of_views(volume, str(self.data), self.split or "train", reading)]
-        order = tour(keys, MAX_KEYS)
+        order = tour_order(keys, MAX_KEYS)
         if len(order) < len(keys):
-            output.note(f"through {len(order)} of {len(keys)} cameras")
-        path = clear_path(keys, order, self.frames or FRAMES, matter_of(volume, keys))
+            output.print_note(f"through {len(order)} of {len(keys)} cameras")
+        path = clear_path(keys, order, self.frames or PATH_FRAMES, matter_of(volume, keys))
         if path.inside:
             told = f"the straight way leads through the volume in {path.inside} of {len(path.cameras)} frames"
             how = [f"goes by {path.by} more cameras"] * bool(path.by)
             how += [f"stands farther back in {path.back} frames"] * bool(path.back)
             how = how or ["goes from place to place"] * (path.left < path.inside)
-            output.note(f"{told}; the path {' and '.join(how)}" if how else told)
+            output.print_note(f"{told}; the path {' and '.join(how)}" if how else told)
             if path.left:
                 cure = "keys that raymarch view saves, as --path FILE.json, go where they are put"
-                output.note(f"note: {path.left} frames are inside the volume still; {cure}")
+                output.print_note(f"note: {path.left} frames are inside the volume still; {cure}")
         return path.cameras
 
 
@@ -253,7 +257,7 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
 
 def viewpoints(command: Any) -> Any:
     """Options of where to look from, given to a command as `viewpoints`, a record of them."""
-    command = packed(Viewpoints, "viewpoints")(command)
+    command = pack_options(Viewpoints, "viewpoints")(command)
     for option in (fov, target, position, up, orthographic, size, frames, path, elevation, orbit, split, views):
         command = option(command)
     return command
@@ -267,5 +271,5 @@ def cameras_of_views(volume: Volume, data: str, split: str, how: dict[str, Any])
         return cameras_of_set(
             data, split, **{key: value for key, value in how.items() if key not in ("background", "masks")}
         )
-    views = as_refined(volume, load_views(data, split, for_fit=False, **how))
+    views = refined_views(volume, load_views(data, split, for_fit=False, **how))
     return list(zip(views.names, views.cameras, strict=True))

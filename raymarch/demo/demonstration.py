@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.demo.island import BOX, island
-from raymarch.demo.scene_views import DISTANCE, FOV, TARGET, cameras, views_of
+from raymarch.demo.scene_views import CAMERA_DISTANCE, CAMERA_FOV, CAMERA_TARGET, cameras, views_of
 from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.fit import fit
 from raymarch.fitting.report import Fit, Report, cut_short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
-from raymarch.io.files.atomic import replacing, replacing_folder, require_new_folder
-from raymarch.io.files.ours import require_only, sizes_in
+from raymarch.io.files.atomic import replace_file, replace_folder, require_new_folder
+from raymarch.io.files.authorship import require_only, sizes_in
 from raymarch.io.images.write import write_png
 from raymarch.io.videos.write_video import has_av, write_video
 from raymarch.io.volumes.volume_file import save
@@ -27,9 +27,9 @@ from raymarch.rendering.renderer import Renderer
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume
 
-RECORD = "demo.json"  # in a folder that a demonstration made, which the next one may replace
-WARM = 3  # steps
-Show = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+RECORD_FILE = "demo.json"  # in a folder that a demonstration made, which the next one may replace
+WARM_UP_STEPS = 3  # steps
+ShowProgress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Shown:
+class DemonstrationResult:
     """Result of a demonstration: the fit, its scores on held-out views, and the pictures' names."""
 
     fit: Fit
@@ -59,7 +59,7 @@ class Shown:
 def require_demo_folder(out: str | os.PathLike[str]) -> None:
     """Write check: RaymarchError where a demonstration could not be written, or would replace other things."""
     try:
-        record = json.loads((Path(out) / RECORD).read_text())
+        record = json.loads((Path(out) / RECORD_FILE).read_text())
         ours = dict(record["files"]) if record["made by"] == "raymarch demo" else {}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         ours = {}
@@ -68,9 +68,9 @@ def require_demo_folder(out: str | os.PathLike[str]) -> None:
 
 
 def demonstrate(
-    out: str | os.PathLike[str], plan: Plan = Plan(), *, show: Show = lambda *_: None,
+    out: str | os.PathLike[str], plan: Plan = Plan(), *, show: ShowProgress = lambda *_: None,
     report: Callable[[Report], None] | None = None, done: Callable[[str], None] = lambda _: None,
-) -> Shown:  # fmt: skip
+) -> DemonstrationResult:  # fmt: skip
     """Demonstration in a folder, which is there once all of it is: island.h5, its views, pictures and scores.
 
     `show` is called as views and pictures are made, `report` with the fit's reports, `done` with a line after each
@@ -79,23 +79,23 @@ def demonstrate(
     Raises RaymarchError where the folder cannot be written or is not a demonstration's.
     """
     require_demo_folder(out)
-    with replacing_folder(out) as folder:
-        train, test = made_views(plan, show)
+    with replace_folder(out) as folder:
+        train, test = make_views(plan, show)
         _write_set(folder / "scene", {"train": train, "test": test})
         done(f"scene     {len(train)} views to fit and {len(test)} held out, of {plan.size} x {plan.size} pixels")
-        result = _fitted(train, plan, show, report)
+        result = _fit(train, plan, show, report)
         done(f"fit       {result.seconds:.0f} s, {len(result.history) and result.history[-1].step} steps")
         if cut_short(result.ended):
             done(f"          {result.ended}; pictures of what is there follow, Ctrl-C ends them")
         save(result.volume, folder / "island.h5")
-        scores, rendered = _evaluated(result.volume, test, show)
+        scores, rendered = _evaluate(result.volume, test, show)
         done(f"held out  PSNR {scores.psnr:.2f} dB, SSIM {scores.ssim or np.nan:.3f}, over {len(test)} views")
         pictures = _pictures(folder, result, test, rendered, plan, show)
         _write_record(folder, plan, result, scores)
-    return Shown(result, scores, pictures)
+    return DemonstrationResult(result, scores, pictures)
 
 
-def made_views(plan: Plan, show: Show) -> tuple[Views, Views]:
+def make_views(plan: Plan, show: ShowProgress) -> tuple[Views, Views]:
     """Views of the scene for the fit, and held-out views from other positions."""
     solids, total, count = island(plan.seed), plan.train + plan.test, iter(range(1, 1 << 30))
 
@@ -109,16 +109,16 @@ def made_views(plan: Plan, show: Show) -> tuple[Views, Views]:
     return train, test
 
 
-def _fitted(train: Views, plan: Plan, show: Show, report: Callable[[Report], None] | None) -> Fit:
+def _fit(train: Views, plan: Plan, show: ShowProgress, report: Callable[[Report], None] | None) -> Fit:
     """Fit of so many seconds. A few steps before it compile the kernels, which takes long the first time."""
     show("compiling", 0, 1)
-    if cut_short(fit(train, "quick", steps=WARM, resolution=plan.resolution, box=BOX).ended):
+    if cut_short(fit(train, "quick", steps=WARM_UP_STEPS, resolution=plan.resolution, box=BOX).ended):
         raise KeyboardInterrupt  # there is nothing yet to look at
     show("compiling", 1, 1)
     return fit(train, "quick", seconds=plan.seconds, resolution=plan.resolution, box=BOX, show=report)
 
 
-def _evaluated(volume: Volume, test: Views, show: Show) -> tuple[Evaluation, list[np.ndarray]]:
+def _evaluate(volume: Volume, test: Views, show: ShowProgress) -> tuple[Evaluation, list[np.ndarray]]:
     rendered: list[np.ndarray] = []
 
     def seen(i: int, image: np.ndarray) -> None:
@@ -129,7 +129,7 @@ def _evaluated(volume: Volume, test: Views, show: Show) -> tuple[Evaluation, lis
 
 
 def _pictures(
-    folder: Path, result: Fit, test: Views, rendered: list[np.ndarray], plan: Plan, show: Show
+    folder: Path, result: Fit, test: Views, rendered: list[np.ndarray], plan: Plan, show: ShowProgress
 ) -> tuple[str, ...]:
     """Pictures of a folder: held-out views rendered, true and their error, the fit's way, and an orbit."""
     from raymarch import plot
@@ -140,8 +140,8 @@ def _pictures(
     if result.history:
         write_png(folder / "fit.png", picture_of(lambda: _history(result)))
     name = "orbit.mp4" if has_av() else "orbit.gif"
-    like = Camera.look_at((1, 0, 0), fov=FOV, width=plan.frame_size, height=plan.frame_size)
-    path = orbit(TARGET, DISTANCE, plan.frames, elevation=20, like=like)
+    like = Camera.look_at((1, 0, 0), fov=CAMERA_FOV, width=plan.frame_size, height=plan.frame_size)
+    path = orbit(CAMERA_TARGET, CAMERA_DISTANCE, plan.frames, elevation=20, like=like)
     with Renderer(result.volume) as renderer:
 
         def frames() -> Iterator[np.ndarray]:
@@ -174,14 +174,14 @@ def _write_set(folder: Path, splits: dict[str, Views]) -> None:
             write_png(folder / split / f"{name}.png", views.image(i))
             frames.append({"file_path": f"./{split}/{name}", "transform_matrix": camera.world_from_camera.tolist()})
         angle = 2 * np.arctan(views.cameras[0].width / 2 / views.cameras[0].focal[0])
-        with replacing(folder / f"transforms_{split}.json") as temporary:
+        with replace_file(folder / f"transforms_{split}.json") as temporary:
             temporary.write_text(json.dumps({"camera_angle_x": float(angle), "frames": frames}, indent=1) + "\n")
 
 
 def _write_record(folder: Path, plan: Plan, result: Fit, scores: Evaluation) -> None:
     record = {
         "made by": "raymarch demo",
-        "files": {**dict(sorted(sizes_in(folder).items())), RECORD: None},
+        "files": {**dict(sorted(sizes_in(folder).items())), RECORD_FILE: None},
         "scene": "made here by a ray tracer in NumPy: surfaces, sun and sky, no volume; held-out views are not fitted",
         "psnr": scores.psnr,
         "ssim": scores.ssim,
@@ -190,5 +190,5 @@ def _write_record(folder: Path, plan: Plan, result: Fit, scores: Evaluation) -> 
         "ended": result.ended,
         "plan": vars(plan),
     }
-    with replacing(folder / RECORD) as temporary:
+    with replace_file(folder / RECORD_FILE) as temporary:
         temporary.write_text(json.dumps(record, indent=1) + "\n")

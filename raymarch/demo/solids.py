@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-NEAR = 1e-4  # from which on something is met: a shadow ray begins on a surface
-TINY = 1e-12
+MIN_HIT_DISTANCE = 1e-4  # from which on something is met: a shadow ray begins on a surface
+MIN_LENGTH = 1e-12
 
 
 @dataclass(frozen=True)
@@ -75,24 +75,24 @@ class Solid:
             end = np.column_stack([np.zeros((len(p), 2)), np.sign(p[:, 2])])
             n = np.where((np.abs(p[:, 2]) > high * (1 - 1e-6))[:, None], end, side)
         n = n if self.axes is None else n @ self.axes.T
-        return n / np.maximum(np.linalg.norm(n, axis=1, keepdims=True), TINY)
+        return n / np.maximum(np.linalg.norm(n, axis=1, keepdims=True), MIN_LENGTH)
 
 
-def _first(*candidates: np.ndarray) -> np.ndarray:
-    return np.minimum.reduce([np.where(t > NEAR, t, np.inf) for t in candidates])
+def _first_hit(*candidates: np.ndarray) -> np.ndarray:
+    return np.minimum.reduce([np.where(t > MIN_HIT_DISTANCE, t, np.inf) for t in candidates])
 
 
 def _sphere(o: np.ndarray, d: np.ndarray) -> np.ndarray:
     a, b, c = (d * d).sum(1), (o * d).sum(1), (o * o).sum(1) - 1
     root = np.sqrt(b * b - a * c)
-    return _first((-b - root) / a, (-b + root) / a)
+    return _first_hit((-b - root) / a, (-b + root) / a)
 
 
 def _box(o: np.ndarray, d: np.ndarray, half: np.ndarray) -> np.ndarray:
-    inverse = 1 / np.where(np.abs(d) < TINY, TINY, d)
+    inverse = 1 / np.where(np.abs(d) < MIN_LENGTH, MIN_LENGTH, d)
     middle, spread = -o * inverse, np.abs(inverse) * half
     near, far = (middle - spread).max(1), (middle + spread).min(1)
-    return np.where(near < far, _first(near, far), np.inf)
+    return np.where(near < far, _first_hit(near, far), np.inf)
 
 
 def _cone(o: np.ndarray, d: np.ndarray, radius: float, top: float, high: float) -> np.ndarray:
@@ -102,13 +102,13 @@ def _cone(o: np.ndarray, d: np.ndarray, radius: float, top: float, high: float) 
     b = o[:, 0] * d[:, 0] + o[:, 1] * d[:, 1] - r * dr
     c = o[:, 0] ** 2 + o[:, 1] ** 2 - r * r
     root = np.sqrt(b * b - a * c)
-    a = np.where(np.abs(a) < TINY, TINY, a)
+    a = np.where(np.abs(a) < MIN_LENGTH, MIN_LENGTH, a)
     found = []
     for t in ((-b - root) / a, (-b + root) / a):
         found.append(np.where((np.abs(o[:, 2] + t * d[:, 2]) <= high) & (r + t * dr >= 0), t, np.inf))
-    dz = np.where(np.abs(d[:, 2]) < TINY, TINY, d[:, 2])
+    dz = np.where(np.abs(d[:, 2]) < MIN_LENGTH, MIN_LENGTH, d[:, 2])
     for end, rim in ((-high, radius), (high, radius * top)):
         t = (end - o[:, 2]) / dz
         across = (o[:, 0] + t * d[:, 0]) ** 2 + (o[:, 1] + t * d[:, 1]) ** 2
         found.append(np.where(across <= rim * rim, t, np.inf))
-    return _first(*found)
+    return _first_hit(*found)

@@ -11,21 +11,21 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.device.grid import Grid, begin_anew, require_gradient, require_room, stretch
 from raymarch.device.memory import grid_bytes, pool_shape
-from raymarch.device.pool import SMALL, release
+from raymarch.device.pool import SMALL_TREE_BYTES, release
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import copies, occupancy
-from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
+from raymarch.kernels.field.bricks import BRICK_BLOCKS, BRICK_SAMPLES
 from raymarch.volumes.activation import Activation
-from raymarch.volumes.bricks import BRICK, Bricks, table_shape
+from raymarch.volumes.bricks import BRICK_SIDE, Bricks, table_shape
 from raymarch.volumes.storage import Sparse, sparse_of
 from raymarch.volumes.volume import Volume
 
 # Places of bricks in a pool: which bricks a grid's cells read, and in which order they lie, along a Morton curve.
 
-ROUNDING = 1e-3  # voxels by which a sample may lie outside its cell
+CELL_ROUNDING = 1e-3  # voxels by which a sample may lie outside its cell
 
 
-def bricks_read(cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def read_bricks(cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """Bricks (x, y, z) bool of a level of `shape` samples that any of the marked cells (x, y, z) bool reads.
 
     Example:
@@ -48,9 +48,9 @@ def bricks_read(cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 def _reach(cells: int, samples: int) -> tuple[np.ndarray, np.ndarray]:
     """First and last brick along an axis that each cell reads."""
     edges = np.arange(cells + 1) * (samples - 1) / cells
-    first = np.floor(edges[:-1] - ROUNDING).clip(0)
-    last = np.floor(edges[1:] + ROUNDING).clip(max=samples - 2) + 1
-    return first.astype(int) // BRICK, last.astype(int) // BRICK
+    first = np.floor(edges[:-1] - CELL_ROUNDING).clip(0)
+    last = np.floor(edges[1:] + CELL_ROUNDING).clip(max=samples - 2) + 1
+    return first.astype(int) // BRICK_SIDE, last.astype(int) // BRICK_SIDE
 
 
 def places_of(bricks: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ class BrickGrid(Grid):
     @property
     def blocks(self) -> ti.Vector:
         """Blocks of marks of the bricks that are there."""
-        return ti.Vector([1, 1, self._places * BLOCKS])
+        return ti.Vector([1, 1, self._places * BRICK_BLOCKS])
 
     @property
     def _places(self) -> int:
@@ -128,11 +128,11 @@ class BrickGrid(Grid):
 
     def wanted(self, shape: Sequence[int]) -> int:
         """Count of bricks that the occupied cells read at a level of `shape`."""
-        return int(bricks_read(self.occupied_cells(), shape).sum())
+        return int(read_bricks(self.occupied_cells(), shape).sum())
 
     def _table(self, cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
         """Places of the bricks that cells read at a level."""
-        return places_of(self._require_room(bricks_read(cells, shape)))
+        return places_of(self._require_room(read_bricks(cells, shape)))
 
     def _require_room(self, bricks: np.ndarray) -> np.ndarray:
         if (wanted := int(bricks.sum())) > self.room:
@@ -175,7 +175,7 @@ class BrickGrid(Grid):
     def _put_bricks(self, bricks: Bricks) -> None:
         """Put values to the places that the table has, in its order."""
         if bricks.count:
-            flat = bricks.density.reshape(-1, SAMPLES), bricks.features.reshape(bricks.count, SAMPLES, -1)
+            flat = bricks.density.reshape(-1, BRICK_SAMPLES), bricks.features.reshape(bricks.count, BRICK_SAMPLES, -1)
             copies.bricks_in(*(np.array(a, runtime.dtype(), order="C") for a in flat), self.fields)
 
     def refine(self, shape: Sequence[int]) -> None:
@@ -228,7 +228,7 @@ class BrickGrid(Grid):
     def end_fit(self) -> None:
         """Free gradients and moments, most of a fit's memory, unless all is small; values are read as before."""
         self.slots, self.moments = 0, False
-        if self._tree.size > SMALL:  # or it is kept for the next fit, with what was compiled for it
+        if self._tree.size > SMALL_TREE_BYTES:  # or it is kept for the next fit, with what was compiled for it
             self._shed()
 
     def download_bricks(self) -> Bricks:
@@ -238,13 +238,13 @@ class BrickGrid(Grid):
     def carved_samples(self, empty: tuple[float, float] | None = None) -> Sparse:
         """Samples of the level, those that no occupied cell reads made empty, without bricks that have no others."""
         table = self.table()
-        read = bricks_read(self.occupied_cells(), self.shape)
+        read = read_bricks(self.occupied_cells(), self.shape)
         return Sparse(self._record(np.where(read, table, 0), carved=True), self.shape)
 
     def _record(self, table: np.ndarray, carved: bool = False) -> Bricks:
         """Record of the bricks that a table has the places of, in the order of these."""
         places, width = np.sort(table[table > 0]), 3 * (self.degree + 1) ** 2
-        density = np.empty((len(places), SAMPLES), runtime.dtype())
+        density = np.empty((len(places), BRICK_SAMPLES), runtime.dtype())
         features = np.empty((*density.shape, width), density.dtype)
         if len(places):
             copies.bricks_out(self.fields, places, density, features)
@@ -252,7 +252,7 @@ class BrickGrid(Grid):
                 ends = ti.Vector(list(self.shape)), self.activation.empty
                 copies.empty_unread(self.fields, places, density, features, *ends)
         numbers = np.where(table > 0, np.searchsorted(places, table), -1).astype(np.int32)
-        cube = (len(places), BRICK, BRICK, BRICK)
+        cube = (len(places), BRICK_SIDE, BRICK_SIDE, BRICK_SIDE)
         return Bricks(numbers, density.reshape(cube), features.reshape(*cube, width))
 
 

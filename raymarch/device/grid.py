@@ -12,14 +12,22 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.checks import Numbers
-from raymarch.device.grid_layout import STEP, Fields, block_for, build, cells_of, place, require_layout
-from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, index_bytes, padded, pool_shape, require_memory
-from raymarch.device.own_functions import colour_functions, density_functions
+from raymarch.device.activation_functions import colour_functions, density_functions
+from raymarch.device.grid_layout import ROOM_STEP, Fields, block_for, build, cells_of, place_level, require_layout
+from raymarch.device.memory import (
+    BLOCK_EDGE,
+    MAX_CELLS,
+    grid_bytes,
+    index_bytes,
+    padded_shape,
+    pool_shape,
+    require_memory,
+)
 from raymarch.device.pool import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import voxel_of
 from raymarch.kernels.field import copies, occupancy
-from raymarch.kernels.field.occupancy import FULL
+from raymarch.kernels.field.occupancy import MAX_DISTANCE
 from raymarch.kernels.fit.reduce import reduce_slots
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.modes.registry import MODES
@@ -28,8 +36,8 @@ from raymarch.volumes.storage import Dense, Sparse
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume
 
-SLAB = 1 << 15  # cells whose values are looked up in a table at a time, if that holds one row of them
-FAR_VOXELS = 1e5  # voxels from the origin beyond which single precision shows in the image
+SLAB_CELLS = 1 << 15  # cells whose values are looked up in a table at a time, if that holds one row of them
+MAX_EXACT_VOXELS = 1e5  # voxels from the origin beyond which single precision shows in the image
 log = logging.getLogger(__name__)
 
 
@@ -83,7 +91,7 @@ class Grid(Owner[Fields]):
         shape, degree, slots, moments, block = self.finest, self.degree, self.slots, self.moments, self.block
         room = (*shape, places) if places else shape
         kind = (degree, slots, moments, block, self.boxes, self.ndc_from_world is not None, places > 0)
-        how: dict[str, Any] = {"room": room, "step": STEP, "require": lambda: require_room(self, room)}
+        how: dict[str, Any] = {"room": room, "step": ROOM_STEP, "require": lambda: require_room(self, room)}
         new = self._own(kind, lambda room: build(room, *kind), lambda room: size_of(self, room), **how)
         occupancy.prepare(self.fields)
         if slots and not new:
@@ -119,7 +127,7 @@ class Grid(Owner[Fields]):
             raise RaymarchError(f"level shape {shape} does not fit a grid of {self.finest}")
         self.shape, self.world_from_index = shape, np.array(world_from_index, float)
         far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
-        if far > FAR_VOXELS and runtime.single_precision():
+        if far > MAX_EXACT_VOXELS and runtime.single_precision():
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
         self._put_numbers()
 
@@ -131,7 +139,7 @@ class Grid(Owner[Fields]):
     def _put_numbers(self) -> None:
         """Put where the level's boxes lie, which its last sample is, its cells, and how raw numbers are read."""
         where = self.world_from_index, self.max_index, self.shape, self.cells, self.ndc_from_world
-        place(self.fields, *where, self.activation)
+        place_level(self.fields, *where, self.activation)
 
     def upload(self, volume: Volume) -> None:
         """Upload a volume as the current level, its activation with it; every cell counts as occupied."""
@@ -187,7 +195,7 @@ class Grid(Owner[Fields]):
         layer of cells along the visual hull, whose samples cells that it allows read too. `empty`: a raw low and high.
         """
         density, features = self.download()
-        copies.empty_unoccupied(self.fields, density, *(empty or (-copies.FAR, self.activation.empty)))
+        copies.empty_unoccupied(self.fields, density, *(empty or (-copies.MAX_RAW_DENSITY, self.activation.empty)))
         return density, features
 
     # Occupancy: which cells may hold anything, and which do; what is marked as empty, marches leap over.
@@ -206,7 +214,7 @@ class Grid(Owner[Fields]):
 
     def occupy(self, cells: np.ndarray) -> None:
         """Mark cells (x, y, z) bool as occupied, and the others as empty; `measure_occupancy` makes distances of it."""
-        occupancy.cells_in(np.where(cells, np.uint8(0), np.uint8(FULL)), self.fields.empty_distance)
+        occupancy.cells_in(np.where(cells, np.uint8(0), np.uint8(MAX_DISTANCE)), self.fields.empty_distance)
 
     def refresh_occupancy(self, least: float, margin: int = 0) -> float:
         """Mark cells with sigma over `least` [1/world unit], `margin` voxels wider; the fraction occupied."""
@@ -221,13 +229,13 @@ class Grid(Owner[Fields]):
     def _occupy_through(self, table: TransferFunction, most: float, margin: int) -> None:
         """Marks of `refresh_through`, slab by slab: what is looked up in a table takes a dozen numbers a cell."""
         marks = self.numbers_of_cells("hull_mask")
-        rows, thick = marks.reshape(-1, self.cells[-1]), max(SLAB // self.cells[-1], 1)
+        rows, thick = marks.reshape(-1, self.cells[-1]), max(SLAB_CELLS // self.cells[-1], 1)
         for first in range(0, len(rows), thick):
             slab = rows[first : first + thick]
             raw = np.empty((2, *slab.shape), runtime.dtype())
             occupancy.raw_ranges(self.fields, first, raw, margin, *self.shape)
             low, high = self.activation.sigma(raw)
-            slab[...] = np.where((slab != 0) & ~table.is_clear(low, high, most), 0, FULL)
+            slab[...] = np.where((slab != 0) & ~table.is_clear(low, high, most), 0, MAX_DISTANCE)
         occupancy.cells_in(marks, self.fields.empty_distance)
 
     def mark_surface(self, level: float) -> float:
@@ -260,7 +268,7 @@ def size_of(grid: Grid, room: Sequence[int]) -> int:
     """Bytes of a grid's tree of so many samples (x, y, z), or with room for so many bricks, the fourth."""
     sparse, width = len(room) > 3, 4 if runtime.single_precision() else 8
     how: dict[str, Any] = {"slots": grid.slots, "moments": grid.moments, "width": width, "merged": sparse}
-    samples = grid_bytes(_in_memory(grid, room), grid.degree, **how)
+    samples = grid_bytes(_memory_shape(grid, room), grid.degree, **how)
     return samples + (index_bytes(room[:3], room[3])[0] if sparse else 0)
 
 
@@ -269,14 +277,16 @@ def require_room(grid: Grid, room: Sequence[int], freed: int = 0) -> None:
     sparse, channels = len(room) > 3, 3 * (grid.degree + 1) ** 2
     cure = "lower the resolution or the SH degree"
     # A GPU is handed arrays whole, and has them beside the grid until they are copied.
-    beside = index_bytes(room[:3], room[3])[1] if sparse else 0 if runtime.on_cpu() else grid_bytes(room, grid.degree)
+    beside = (
+        index_bytes(room[:3], room[3])[1] if sparse else 0 if runtime.runs_on_cpu() else grid_bytes(room, grid.degree)
+    )
     needed, numbers = size_of(grid, room) + beside, max(grid.slots, 1) * max(channels, 1)
-    require_memory(room[:3], needed, numbers, cure, freed, _in_memory(grid, room))
+    require_memory(room[:3], needed, numbers, cure, freed, _memory_shape(grid, room))
 
 
-def _in_memory(grid: Grid, room: Sequence[int]) -> tuple[int, ...]:
+def _memory_shape(grid: Grid, room: Sequence[int]) -> tuple[int, ...]:
     """Shape in memory of samples (x, y, z), or of a pool with room for so many bricks, the fourth."""
-    return pool_shape(room[3]) if len(room) > 3 else padded(room, grid.block)
+    return pool_shape(room[3]) if len(room) > 3 else padded_shape(room, grid.block)
 
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:

@@ -12,24 +12,24 @@ import taichi as ti
 from taichi.lang.matrix import MatrixField
 
 from raymarch import runtime
-from raymarch.device.layout_choice import LayoutChoice, in_force, kind_of
-from raymarch.device.memory import APART, BLOCK_EDGE, MAX_CELLS, cells_of, padded
+from raymarch.device.layout_choice import LayoutChoice, current_choice, kind_of
+from raymarch.device.memory import ARRAY_SPACING, BLOCK_EDGE, MAX_CELLS, cells_of, padded_shape
 from raymarch.errors import RaymarchError
-from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
-from raymarch.kernels.field.bricks import SAMPLES
+from raymarch.kernels.field.bricks import BRICK_BLOCKS as BLOCKS_A_BRICK
+from raymarch.kernels.field.bricks import BRICK_SAMPLES
 from raymarch.kernels.field.tables import numbers_in
-from raymarch.kernels.fit.adam import CUBE
+from raymarch.kernels.fit.adam import CUBE_SIDE
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import table_shape
 
-COLOURLESS = -1  # degree of a grid of density alone, as X-rays see
-STEP = 32  # samples along an axis that the room of a small grid is rounded up to
-BLOCKS = (1, 2, 4, 8)
-MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
-SLOTS = 64  # unrolled where they are added up
-OF_CUBES = ("m_cube", "v_cube")
-OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
-OF_CELLS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
+NO_COLOUR_DEGREE = -1  # degree of a grid of density alone, as X-rays see
+ROOM_STEP = 32  # samples along an axis that the room of a small grid is rounded up to
+BLOCK_EDGES = (1, 2, 4, 8)
+MAX_BOXES = 16  # the outermost is 32,768 times as large as the innermost
+MAX_SLOTS = 64  # unrolled where they are added up
+CUBE_FIELDS = ("m_cube", "v_cube")
+BLOCK_FIELDS = ("block_written", "block_has_gradient", "block_occupied")
+CELL_FIELDS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class Fields:
     """Device fields of a grid, as kernels see them; gradients and their slots lie on dense branches of their own.
 
     At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; else
-    they are None. A grid of degree `COLOURLESS` has density alone, and all that is of features is None. `block` is the
-    edge of the blocks that the three fields `block_...` are about.
+    they are None. A grid of degree `NO_COLOUR_DEGREE` has density alone, and all that is of features is None. `block`
+    is the edge of the blocks that the three fields `block_...` are about.
 
     A sparse grid has its samples, and its marks of blocks, in a pool of bricks (`kernels/field/bricks`): `table` has
     the place of each brick in it, 0 where none is, `old_table` that before the last change of level, `brick` which
@@ -104,7 +104,7 @@ class Fields:
 def mark_fields(tree: ti.FieldsBuilder, blocks: Sequence[int], cells: Sequence[int]) -> dict[str, ti.Field]:
     """What is known of so many blocks, and one past the end along each axis, and of cells, a byte each."""
     fields, one_past = {}, [n + 1 for n in blocks]
-    for name, shape in {**dict.fromkeys(OF_BLOCKS, one_past), **dict.fromkeys(OF_CELLS, cells)}.items():
+    for name, shape in {**dict.fromkeys(BLOCK_FIELDS, one_past), **dict.fromkeys(CELL_FIELDS, cells)}.items():
         fields[name] = ti.field(ti.u8)
         tree.dense(ti.ijk, tuple(shape)).place(fields[name])
     return fields
@@ -129,14 +129,14 @@ def set_numbers(fields: Any, **values: Any) -> None:
     numbers_in(flat, fields, tuple(values))
 
 
-def _as_one(features: MatrixField, density: ti.Field) -> MatrixField:
+def _vector_field(features: MatrixField, density: ti.Field) -> MatrixField:
     """A field of vectors over fields that lie side by side: its numbers are theirs."""
     return MatrixField([*features.vars, *density.vars], 4, 1, 1)
 
 
 def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
     """Block size of the layout by the choice in force for grids of that kind; the defaults of any but the CPU."""
-    return getattr(in_force().choice if runtime.on_cpu() else LayoutChoice(), kind_of(shape, degree, slots))
+    return getattr(current_choice().choice if runtime.runs_on_cpu() else LayoutChoice(), kind_of(shape, degree, slots))
 
 
 def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 1) -> None:
@@ -148,12 +148,12 @@ def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 
         raise RaymarchError(
             f"a grid of {size} has {cells:,} occupancy cells where Taichi can index {MAX_CELLS:,}; lower the resolution"
         )
-    if not 1 <= boxes <= MOST_BOXES or shape[0] % boxes:
-        raise RaymarchError(f"nested boxes are {boxes}, want 1 to {MOST_BOXES} that share {shape[0]} samples along x")
-    if block not in BLOCKS:
-        raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
-    if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
-        raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
+    if not 1 <= boxes <= MAX_BOXES or shape[0] % boxes:
+        raise RaymarchError(f"nested boxes are {boxes}, want 1 to {MAX_BOXES} that share {shape[0]} samples along x")
+    if block not in BLOCK_EDGES:
+        raise RaymarchError(f"block is {block}, want one of {BLOCK_EDGES}")
+    if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= MAX_SLOTS:
+        raise RaymarchError(f"slots is {slots}, want a whole number up to {MAX_SLOTS}")
 
 
 def build(
@@ -164,13 +164,13 @@ def build(
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
     beside = ti.FieldsBuilder() if sparse and (slots or moments) else tree
     whole = [-(-n // edge) for n in room[:3]]  # whole blocks of marks: what reduces slots visits all of one
-    samples = [n // block for n in padded(room[:3], block)]
+    samples = [n // block for n in padded_shape(room[:3], block)]
     if sparse:
         places = room[3] + 1  # and the one of bricks that are missing
-        samples, whole = [1, 1, places * SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]
+        samples, whole = [1, 1, places * BRICK_SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]
     values = _values(tree, beside, samples, degree, slots, moments, block)
     marks, place = mark_fields(tree, whole, cells_of(room[:3])), _place(tree, ndc)
-    cubes = [(n + 1) * edge // CUBE for n in whole]
+    cubes = [(n + 1) * edge // CUBE_SIDE for n in whole]
     words = [cubes[0], cubes[1], 2 * cubes[2]] if sparse else [2 * cubes[0], cubes[1], cubes[2]]
     step = {**_cubes(beside, cubes, degree, moments), **touched_fields(beside, words, degree, slots)}
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
@@ -179,7 +179,7 @@ def build(
     )
 
 
-def place(
+def place_level(
     fields: Fields, world_from_index: np.ndarray, max_index: np.ndarray, shape: Sequence[int], cells: Sequence[int],
     ndc_from_world: np.ndarray | None, activation: Activation,
 ) -> None:  # fmt: skip
@@ -213,7 +213,7 @@ def _values(
             array = of.dense(ti.i, leading) if leading else of
             node = array.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
             whole = of if block == 1 else array  # slots of a flat grid, or of a pool, are asked as one (`gather`)
-            whole.dense(ti.j if leading and whole is array else ti.i, APART).place(ti.field(float))
+            whole.dense(ti.j if leading and whole is array else ti.i, ARRAY_SPACING).place(ti.field(float))
             (node.dense(ti.jkl if leading else ti.ijk, block) if block > 1 else node).place(*some)
         return places
 
@@ -232,10 +232,10 @@ def _values(
     return {
         "density": density,
         "features": features,
-        "packed": _as_one(features, density) if degree == 0 else None,
+        "packed": _vector_field(features, density) if degree == 0 else None,
         "d_density": d_density,
         "d_features": d_features,
-        "d_packed": _as_one(d_features, d_density) if degree == 0 and fit else None,
+        "d_packed": _vector_field(d_features, d_density) if degree == 0 and fit else None,
         "g_density": d_density if sparse else _grad(density),
         "g_features": d_features if sparse else _grad(features),
         "m_density": m_density,
@@ -251,7 +251,7 @@ def _grad(field: ti.Field | None) -> ti.Field | None:
 
 def _cubes(tree: ti.FieldsBuilder, shape: list[int], degree: int, moments: bool) -> dict:
     """Moments of cubes of samples, features and density the last."""
-    fields = {name: ti.Vector.field(3 * (degree + 1) ** 2 + 1, float) if moments else None for name in OF_CUBES}
+    fields = {name: ti.Vector.field(3 * (degree + 1) ** 2 + 1, float) if moments else None for name in CUBE_FIELDS}
     for field in filter(None, fields.values()):
         tree.dense(ti.ijk, tuple(shape)).place(field)
     return fields

@@ -17,22 +17,22 @@ from raymarch import runtime
 from raymarch.device.memory import require_images
 from raymarch.device.pool import Holder, Owner
 from raymarch.errors import RaymarchError
-from raymarch.geometry.camera import Camera, border
-from raymarch.geometry.distortion import ANGLES, slopes
+from raymarch.geometry.camera import Camera, border_points
 from raymarch.geometry.lens import Lens
+from raymarch.geometry.lens_distortion import ANGLES, distortion_slopes
 from raymarch.kernels.field import copies
-from raymarch.kernels.fit.choice import LOOKED, UNSEEN, choose_tiles
-from raymarch.kernels.rays.lens import LENS
-from raymarch.kernels.rays.tile_list import RUN
-from raymarch.views.resize import smaller
+from raymarch.kernels.fit.choice import PLACES_A_TILE, UNDRAWN_ERROR, choose_tiles
+from raymarch.kernels.rays.lens import LENS_VECTOR
+from raymarch.kernels.rays.tile_list import TILES_A_RUN
+from raymarch.views.resize import downscale_views
 from raymarch.views.views import Views
 
-TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
-STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
+TILE_SIDE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
+ROOM_STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
 BYTES_A_TILE = 15  # of the list, what each tile is, and its last error
-BYTES_A_DRAWN = 12  # of each of a step's, its error in it, and those they are chosen from
+BYTES_A_DRAWN_TILE = 12  # of each of a step's, its error in it, and those they are chosen from
 BYTES_A_VIEW = 160
-BEYOND = 1.25  # of the image's corners: from there on it does not matter where points go
+MAX_CORNER_FACTOR = 1.25  # of the image's corners: from there on it does not matter where points go
 
 
 def lens_vector(camera: Camera) -> np.ndarray:
@@ -51,11 +51,11 @@ def _numbers(
 ) -> tuple[float, ...]:
     if lens.plain:
         return (*focal, *principal, float(lens.kind), 1e30, max(focal), *lens.numbers)
-    a, _ = lens.flattened((border(width, height) - principal) / np.array(focal))
-    reach = min(lens.reach, BEYOND * float(np.linalg.norm(a, axis=1).max()))
+    a, _ = lens.flattened((border_points(width, height) - principal) / np.array(focal))
+    reach = min(lens.reach, MAX_CORNER_FACTOR * float(np.linalg.norm(a, axis=1).max()))
     angle, radii = np.linspace(0, 2 * np.pi, 16, endpoint=False), np.linspace(0, reach, 17)
     some = radii[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
-    by_point, _ = slopes(lens.kind, lens.numbers, lens.reach, some.reshape(-1, 2))
+    by_point, _ = distortion_slopes(lens.kind, lens.numbers, lens.reach, some.reshape(-1, 2))
     stretch = 1.1 * float(np.linalg.norm(by_point, 2, axis=(1, 2)).max())
     if lens.kind == ANGLES:  # the plane of angles is itself wider than the sphere
         stretch *= reach / max(float(np.sin(reach)), 0.3) if reach < np.pi / 2 else reach / 0.3
@@ -107,7 +107,7 @@ class ImageStore(Owner[StoreFields]):
 
     name = "this image store"
 
-    def __init__(self, views: Views, tile: int = TILE, rays: int = 0):
+    def __init__(self, views: Views, tile: int = TILE_SIDE, rays: int = 0):
         self._tile = min(tile, min(map(min, views.sizes)))
         self._parallel = any(camera.lens.parallel for camera in views.cameras)
         self.views = len(views)
@@ -119,7 +119,7 @@ class ImageStore(Owner[StoreFields]):
 
         self._drawn = max(rays // self._tile**2, len(tiles))
         room = (views.pixels, len(views), len(tiles), self._drawn)
-        self._own((self._tile, self._parallel), self._build, size_of, room=room, step=STEP, require=require)
+        self._own((self._tile, self._parallel), self._build, size_of, room=room, step=ROOM_STEP, require=require)
         self._put(views, places, tiles)
 
     def put(self, views: Views) -> None:
@@ -144,7 +144,7 @@ class ImageStore(Owner[StoreFields]):
             pixels=ti.Vector.field(4, ti.u8),
             place=ti.Vector.field(4, ti.i32),
             pose=ti.Matrix.field(3, 4, float),
-            lens=ti.Vector.field(LENS.n, float),
+            lens=ti.Vector.field(LENS_VECTOR.n, float),
             exposure=ti.Vector.field(6, float),
             view=ti.field(ti.i32),
             counting=ti.field(ti.u16),
@@ -163,7 +163,7 @@ class ImageStore(Owner[StoreFields]):
         tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)
         for each in (f.view, f.counting, f.list, f.hit, f.error):
             tree.dense(ti.i, tiles).place(each)
-        tree.dense(ti.i, -(-tiles // RUN)).place(f.hits_of_run)
+        tree.dense(ti.i, -(-tiles // TILES_A_RUN)).place(f.hits_of_run)
         for each in (f.chosen, f.chosen_error, f.at_place):
             tree.dense(ti.i, drawn).place(each)
         tree.place(f.mean_error)
@@ -182,7 +182,7 @@ class ImageStore(Owner[StoreFields]):
         if tiles > self._drawn:
             raise RaymarchError(f"{tiles} tiles do not fit a store for {self._drawn} at once; make it with more rays")
         # One thread of a CPU looks at those alone that it needs, before others have begun.
-        looked = 0 if runtime.on_cpu() else min(LOOKED * tiles, self._drawn)
+        looked = 0 if runtime.runs_on_cpu() else min(PLACES_A_TILE * tiles, self._drawn)
         return int(choose_tiles(self.fields, self.listed, tiles, looked, start, seed, least))
 
     def errors(self) -> tuple[np.ndarray, float]:
@@ -191,7 +191,7 @@ class ImageStore(Owner[StoreFields]):
 
     def forget_errors(self) -> None:
         """Set all tiles to what they were before any was drawn."""
-        self.set_errors(np.full(self.tiles, UNSEEN), UNSEEN)
+        self.set_errors(np.full(self.tiles, UNDRAWN_ERROR), UNDRAWN_ERROR)
 
     def set_errors(self, errors: np.ndarray, mean: float) -> None:
         """Set what `errors` gives."""
@@ -212,7 +212,7 @@ class ImageStore(Owner[StoreFields]):
 def size_of(room: tuple[int, ...]) -> int:
     """Bytes of a store of so many pixels, views, tiles and tiles at once."""
     pixels, views, tiles, drawn = room
-    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + BYTES_A_DRAWN * drawn
+    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + BYTES_A_DRAWN_TILE * drawn
 
 
 def _rgba(image: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
@@ -273,7 +273,7 @@ class ImagePyramid(Holder):
         """
         if halvings != self._halvings:
             self._halvings = halvings
-            self.store.put(smaller(self._views, 2**halvings) if halvings else self._views)
+            self.store.put(downscale_views(self._views, 2**halvings) if halvings else self._views)
             if self._exposures is not None:
                 self.store.set_exposures(self._exposures)
         return self.store

@@ -21,20 +21,20 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.arguments.checks import one_of
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import checked_field, validate_fields
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.atomic import replacing
+from raymarch.io.files.atomic import replace_file
 from raymarch.io.files.strict import read_json
 from raymarch.runtime.kernel_cache import cache_folder
 from raymarch.system.versions import version_of
 
 log = logging.getLogger(__name__)
 
-LARGE = 192**3  # samples from which a grid of degree 0 counts as large
-BLOCK = one_of(1, 2, 4)  # not 8, whose marks, and so what is refused for want of memory, are others
-VARIABLE = "RAYMARCH_LAYOUT"  # of the environment: "default" leaves what was measured aside
-LARGEST_FILE = 4096  # bytes
-KEYS = {"raymarch", "processor", "measured", "blocks"}
+MIN_LARGE_SAMPLES = 192**3  # samples from which a grid of degree 0 counts as large
+BLOCK_RULE = one_of(1, 2, 4)  # not 8, whose marks, and so what is refused for want of memory, are others
+LAYOUT_VARIABLE = "RAYMARCH_LAYOUT"  # of the environment: "default" leaves what was measured aside
+MAX_FILE_BYTES = 4096  # bytes
+RECORD_KEYS = {"raymarch", "processor", "measured", "blocks"}
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,18 @@ class LayoutChoice:
         4
     """
 
-    read: int = held(BLOCK, 1)  # flat: addresses are cheapest
-    fit: int = held(BLOCK, 4)  # of which adding up and Adam read whole pages
-    read_large: int = held(BLOCK, 1)
-    fit_large: int = held(BLOCK, 4)
-    read_above: int = held(BLOCK, 4)
-    fit_above: int = held(BLOCK, 4)
+    read: int = checked_field(BLOCK_RULE, 1)  # flat: addresses are cheapest
+    fit: int = checked_field(BLOCK_RULE, 4)  # of which adding up and Adam read whole pages
+    read_large: int = checked_field(BLOCK_RULE, 1)
+    fit_large: int = checked_field(BLOCK_RULE, 4)
+    read_above: int = checked_field(BLOCK_RULE, 4)
+    fit_above: int = checked_field(BLOCK_RULE, 4)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
 
-IN_WORDS = {
+USE_WORDS = {
     "read": "reading, SH degree 0, below 192^3 samples",
     "fit": "fitting, SH degree 0, below 192^3 samples",
     "read_large": "reading, SH degree 0, from 192^3 samples",
@@ -72,7 +72,7 @@ IN_WORDS = {
 }
 
 
-def block_in_words(block: int) -> str:
+def block_text(block: int) -> str:
     """A layout in words, by the edge of its blocks.
 
     Example:
@@ -92,11 +92,11 @@ def kind_of(shape: Sequence[int], degree: int, slots: int) -> str:
     use = "fit" if slots else "read"
     if degree > 0:
         return f"{use}_above"
-    return f"{use}_large" if np.prod(shape, dtype=float) >= LARGE else use
+    return f"{use}_large" if np.prod(shape, dtype=float) >= MIN_LARGE_SAMPLES else use
 
 
 @dataclass(frozen=True)
-class InForce:
+class ChoiceInForce:
     """Layout choice in force, and where it is from.
 
     Attributes:
@@ -111,24 +111,24 @@ class InForce:
 
 
 @cache
-def in_force() -> InForce:
+def current_choice() -> ChoiceInForce:
     """Layout choice that grids of this process follow: the one measured on this processor, else the default.
 
     A file that cannot be used is a line in the log. Raises RaymarchError where the variable RAYMARCH_LAYOUT is neither
     "measured" nor "default".
     """
-    return _kept() if _takes_measured() else InForce(LayoutChoice())
+    return _saved_choice() if _takes_measured() else ChoiceInForce(LayoutChoice())
 
 
 def measured_blocks() -> Mapping[str, int]:
     """Blocks that `raymarch tune` measured on this processor, by kind of grid, in force or left aside by the variable.
 
-    Raises RaymarchError as `in_force` does.
+    Raises RaymarchError as `current_choice` does.
     """
-    return in_force().measured if _takes_measured() else _kept().measured
+    return current_choice().measured if _takes_measured() else _saved_choice().measured
 
 
-def keep(measured: Mapping[str, int]) -> Path:
+def save_choice(measured: Mapping[str, int]) -> Path:
     """Put measured blocks, by kind of grid, in force here and, by a file in the user's cache, in processes to come.
 
     Raises RaymarchError where the file cannot be written.
@@ -141,13 +141,13 @@ def keep(measured: Mapping[str, int]) -> Path:
         raise RaymarchError(
             f"{file}: cannot be written ({one_line(error)}); set {runtime.CACHE} to a folder"
         ) from error
-    with replacing(file) as temporary:
+    with replace_file(file) as temporary:
         temporary.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    in_force.cache_clear()
+    current_choice.cache_clear()
     return file
 
 
-def forget() -> bool:
+def delete_choice() -> bool:
     """Remove what was measured on this processor; whether there was anything. Raises RaymarchError where it stays."""
     file = choice_file()
     try:
@@ -157,7 +157,7 @@ def forget() -> bool:
     except OSError as error:
         raise RaymarchError(f"{file}: cannot be removed ({one_line(error)}); remove it by hand") from error
     finally:
-        in_force.cache_clear()
+        current_choice.cache_clear()
     return True
 
 
@@ -188,30 +188,34 @@ def processor() -> str:
 
 def _takes_measured() -> bool:
     """Whether the variable leaves what was measured in force; RaymarchError where it says neither."""
-    asked = os.environ.get(VARIABLE) or "measured"
+    asked = os.environ.get(LAYOUT_VARIABLE) or "measured"
     if asked not in ("measured", "default"):
-        raise RaymarchError(f"{VARIABLE} is {asked[:60]!r}, want measured or default; correct or unset it")
+        raise RaymarchError(f"{LAYOUT_VARIABLE} is {asked[:60]!r}, want measured or default; correct or unset it")
     return asked == "measured"
 
 
-def _kept() -> InForce:
+def _saved_choice() -> ChoiceInForce:
     """Choice of this processor's file, else the default; a file that cannot be used is a line in the log."""
     try:
         if os.path.lexists(file := choice_file()):
             return _read(file)
     except (RaymarchError, OSError) as error:
         log.warning("layouts are the default: %s; measure anew (raymarch tune), or --forget", one_line(error))
-    return InForce(LayoutChoice())
+    return ChoiceInForce(LayoutChoice())
 
 
-def _read(file: Path) -> InForce:
+def _read(file: Path) -> ChoiceInForce:
     """Choice that a file holds; RaymarchError for one of another version or processor, and for all that is none."""
     if not file.is_file():
         raise RaymarchError(f"{file} is no file")
-    if (size := file.stat().st_size) > LARGEST_FILE:
-        raise RaymarchError(f"{file} has {size:,} bytes, want at most {LARGEST_FILE:,}")
+    if (size := file.stat().st_size) > MAX_FILE_BYTES:
+        raise RaymarchError(f"{file} has {size:,} bytes, want at most {MAX_FILE_BYTES:,}")
     record = read_json(file)
-    if not isinstance(record, dict) or set(record) != KEYS or not all(isinstance(v, str) for v in _texts(record)):
+    if (
+        not isinstance(record, dict)
+        or set(record) != RECORD_KEYS
+        or not all(isinstance(v, str) for v in _texts(record))
+    ):
         raise RaymarchError(f"{file} is no record of layouts")
     for name, own in (("raymarch", version_of("raymarch")), ("processor", processor())):
         if record[name] != own:
@@ -224,10 +228,10 @@ def _read(file: Path) -> InForce:
     except ValueError:
         raise RaymarchError(f"{file} has no date") from None
     try:
-        return InForce(LayoutChoice(**blocks), blocks, date)
+        return ChoiceInForce(LayoutChoice(**blocks), blocks, date)
     except RaymarchError as error:
         raise RaymarchError(f"{file}: {error}") from error
 
 
 def _texts(record: dict[str, Any]) -> list[Any]:
-    return [record[name] for name in sorted(KEYS - {"blocks"})]
+    return [record[name] for name in sorted(RECORD_KEYS - {"blocks"})]

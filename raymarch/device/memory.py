@@ -10,28 +10,29 @@ from dataclasses import dataclass
 from raymarch import runtime
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
-from raymarch.kernels.integrator.sample import KEPT_COLOURS, KEPT_DENSITIES
+from raymarch.kernels.integrator.sample import MAX_KEPT_COLOURS, MAX_KEPT_DENSITIES
 from raymarch.runtime.gpu_memory import gpu_bytes
 from raymarch.system.resources import free_bytes as _free_bytes
-from raymarch.volumes.bricks import BRICK, table_shape
+from raymarch.volumes.bricks import BRICK_SIDE, table_shape
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
-LIBRARIES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 to 250 from the cache, 290 compiled)
+LIBRARY_BYTES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 to 250 from the cache, 290 compiled)
 NUMBERS_A_RAY = 31  # of a `RayBuffer` that keeps no samples
-BATCH = 1 << 18  # rays that are marched at once
+BATCH_RAYS = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
-OF_A_MOMENT = 4  # numbers of a sample: density and a colour, whatever the degree
-ALIASED = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page
-APART = 80  # numbers between arrays of samples: one that is a power of two apart is, to some processors, the same line
+NUMBERS_A_MOMENT = 4  # numbers of a sample: density and a colour, whatever the degree
+ALIASED_ROW = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page
+# numbers between arrays of samples: one that is a power of two apart is, to some processors, the same line
+ARRAY_SPACING = 80
 BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
-CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
+CELL_EDGE = 4  # voxels a side of an occupancy cell, at the finest shape
 # Of a sparse grid, on the device and while it is made there [byte]:
-OF_A_CELL = 4, 4  # marks and distances; arrays in which they are made
-OF_AN_ENTRY = 8, 5  # of the table, as it is and as it was; a copy on its way there, and which bricks there are
-OF_A_BRICK = 8 * 3 + 12  # what is known of its blocks, and where it lies
+BYTES_A_CELL = 4, 4  # marks and distances; arrays in which they are made
+BYTES_AN_ENTRY = 8, 5  # of the table, as it is and as it was; a copy on its way there, and which bricks there are
+BYTES_A_BRICK = 8 * 3 + 12  # what is known of its blocks, and where it lies
 
 
-def padded(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
+def padded_shape(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
     """Padded shape of a grid in memory: whole blocks of marks, 4 a side or the layout's own.
 
     In a flat layout rows that are a multiple of 32 samples long are one block longer: samples that lie a power of two
@@ -43,7 +44,7 @@ def padded(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
     """
     edge = max(block or 0, BLOCK_EDGE)
     x, *rows = (-(-n // edge) * edge for n in shape)
-    return (x, *(n + BLOCK_EDGE if block == 1 and n % ALIASED == 0 else n for n in rows))
+    return (x, *(n + BLOCK_EDGE if block == 1 and n % ALIASED_ROW == 0 else n for n in rows))
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def grid_bytes(
         4194304
     """
     copies = 1 + (slots + (0 if merged else 1) if slots else 0)
-    return math.prod(shape) * ((1 + 3 * (degree + 1) ** 2) * copies + (2 * OF_A_MOMENT if moments else 0)) * width
+    return math.prod(shape) * ((1 + 3 * (degree + 1) ** 2) * copies + (2 * NUMBERS_A_MOMENT if moments else 0)) * width
 
 
 def pool_shape(bricks: int) -> tuple[int, int, int]:
@@ -88,12 +89,12 @@ def pool_shape(bricks: int) -> tuple[int, int, int]:
         >>> pool_shape(9)
         (1, 1, 5120)
     """
-    return 1, 1, (bricks + 1) * BRICK**3
+    return 1, 1, (bricks + 1) * BRICK_SIDE**3
 
 
 def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
     """Counts of occupancy cells of a grid of this finest shape."""
-    return tuple(-(-(n - 1) // CELL_SIZE) for n in shape)
+    return tuple(-(-(n - 1) // CELL_EDGE) for n in shape)
 
 
 def index_bytes(shape: Sequence[int], bricks: int) -> tuple[int, int]:
@@ -105,8 +106,8 @@ def index_bytes(shape: Sequence[int], bricks: int) -> tuple[int, int]:
         (384, 72)
     """
     cells, entries = math.prod(cells_of(shape)), math.prod(table_shape(shape))
-    held, made = (a * cells + b * entries for a, b in zip(OF_A_CELL, OF_AN_ENTRY, strict=True))
-    return held + OF_A_BRICK * (bricks + 1), made
+    held, made = (a * cells + b * entries for a, b in zip(BYTES_A_CELL, BYTES_AN_ENTRY, strict=True))
+    return held + BYTES_A_BRICK * (bricks + 1), made
 
 
 def numbers_a_ray(keeps: bool) -> int:
@@ -116,7 +117,7 @@ def numbers_a_ray(keeps: bool) -> int:
         >>> numbers_a_ray(False)
         31
     """
-    return NUMBERS_A_RAY + (2 * KEPT_DENSITIES + 4 * KEPT_COLOURS if keeps else 0)
+    return NUMBERS_A_RAY + (2 * MAX_KEPT_DENSITIES + 4 * MAX_KEPT_COLOURS if keeps else 0)
 
 
 def memory_of_rendering(
@@ -132,13 +133,13 @@ def memory_of_rendering(
         True
     """
     width = 4 if runtime.single_precision() else 8
-    room = padded(shape) if bricks is None else pool_shape(bricks)
+    room = padded_shape(shape) if bricks is None else pool_shape(bricks)
     copy = grid_bytes(shape if bricks is None else room, degree, width=width)
     parts = {
-        "libraries": LIBRARIES,
+        "libraries": LIBRARY_BYTES,
         "volume": (copy if held is None else held) + copy,
         "grid": grid_bytes(room, degree, width=width),
-        "rays": min(pixels, BATCH) * numbers_a_ray(False) * width + pixels * BYTES_A_RAY,
+        "rays": min(pixels, BATCH_RAYS) * numbers_a_ray(False) * width + pixels * BYTES_A_RAY,
     }
     if bricks is not None:
         parts["cells"] = sum(index_bytes(shape, bricks))
@@ -148,19 +149,19 @@ def memory_of_rendering(
 
 def available_bytes() -> int:
     """Memory of the device that this process can still take [byte], what is kept for reuse included."""
-    of_gpu = None if runtime.on_cpu() else gpu_bytes()
-    return host_bytes() if of_gpu is None else of_gpu[0] + pool.held()
+    of_gpu = None if runtime.runs_on_cpu() else gpu_bytes()
+    return host_bytes() if of_gpu is None else of_gpu[0] + pool.kept_bytes()
 
 
 def host_bytes() -> int:
     """Memory of the machine that this process can still take [byte], its limit on addresses considered."""
-    left, kept = runtime.addresses_left(), pool.held() if runtime.on_cpu() else 0
+    left, kept = runtime.addresses_left(), pool.kept_bytes() if runtime.runs_on_cpu() else 0
     return kept + (_free_bytes() if left is None else min(_free_bytes(), left))
 
 
 def make_room(needed: int, freed: int = 0) -> None:
     """Free what is kept for reuse where so many bytes would not be there without, `freed` more than now being free."""
-    if needed > 0.9 * (available_bytes() + freed - pool.held()):
+    if needed > 0.9 * (available_bytes() + freed - pool.kept_bytes()):
         with contextlib.suppress(RaymarchError):  # of another thread, whose it is
             pool.release()
 
@@ -169,7 +170,7 @@ def require_images(what: str, pixels: int, cure: str, *, held: int = 0, stored: 
     """Memory check: RaymarchError where images need more bytes than are free, `held` by the machine and `stored` on the
     device, or where so many pixels are more than can be indexed there. What is kept for reuse is freed for them."""
     asked = [(held + stored, available_bytes())]
-    if not runtime.on_cpu():
+    if not runtime.runs_on_cpu():
         asked = [(held, host_bytes()), (stored, available_bytes())]
     for needed, free in asked:
         if needed > 0.9 * free:

@@ -8,7 +8,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch.device.pool import Owner
-from raymarch.kernels.fit.photometry import BEHIND, NUMBERS, NUMBERS_A_VIEW
+from raymarch.kernels.fit.photometry import BACKGROUND_NUMBERS, NUMBERS, NUMBERS_A_VIEW
 from raymarch.views.exposure import MOMENTS
 
 
@@ -42,7 +42,7 @@ class PhotometricSums(Owner[PhotometryFields]):
         tree = ti.FieldsBuilder()
         f = PhotometryFields(ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.i32))
         tree.dense(ti.ij, (room[0], NUMBERS_A_VIEW)).place(f.moments)
-        tree.dense(ti.i, BEHIND).place(f.behind)
+        tree.dense(ti.i, BACKGROUND_NUMBERS).place(f.behind)
         tree.dense(ti.ij, (room[1], NUMBERS)).place(f.of_tile)
         tree.dense(ti.i, room[1]).place(f.view_of_tile)
         return tree, f

@@ -27,16 +27,17 @@ from raymarch.system import resources
 Fields = TypeVar("Fields")
 This = TypeVar("This", bound="Closing")
 
-SHARE = 0.25  # of the device's memory that may be kept
-SMALL = 64 << 20  # bytes of a tree up to which it may be much larger than who asks wants
-LOOSE = 4  # times what is wanted that a larger tree may take
+MAX_KEPT_FRACTION = 0.25  # of the device's memory that may be kept
+SMALL_TREE_BYTES = 64 << 20  # bytes of a tree up to which it may be much larger than who asks wants
+MAX_OVERSIZE = 4  # times what is wanted that a larger tree may take
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
     """SNode tree: fields that were allocated together, their kind, the room along each axis, the bytes.
 
-    Its `roots` may be several: all but the first can be freed before it (`shed`), after which it is kept for nobody.
+    Its `roots` may be several: all but the first can be freed before it (`shed_roots`), after which it is kept for
+    nobody.
     """
 
     kind: tuple
@@ -54,11 +55,11 @@ _dropped: deque[Tree] = deque()  # their owners were garbage: taken in by the ne
 _fillers: list = []
 
 
-def take(kind: tuple, room: tuple[int, ...], size_of: Callable[[tuple[int, ...]], int]) -> Tree | None:
+def take_tree(kind: tuple, room: tuple[int, ...], size_of: Callable[[tuple[int, ...]], int]) -> Tree | None:
     """Tree from the pool: the smallest of a kind with that much room, or None; one far too large stays where it is."""
     _collect()
-    most = max(LOOSE * size_of(room), SMALL)
-    fitting = [t for t in _of_kind(kind) if t.size <= most and _covers(t.room, room)]
+    most = max(MAX_OVERSIZE * size_of(room), SMALL_TREE_BYTES)
+    fitting = [t for t in _trees_of_kind(kind) if t.size <= most and _covers(t.room, room)]
     if not fitting:
         return None
     best = min(reversed(fitting), key=lambda tree: tree.size)  # the last one used, whose kernels are there
@@ -75,14 +76,16 @@ def room_to_build(
     freed.
     """
     rounded = tuple(-(-n // step) * step for n in room)
-    if size_of(rounded) > SMALL:
+    if size_of(rounded) > SMALL_TREE_BYTES:
         return room
-    small = [tree.room for tree in _of_kind(kind) if tree.size <= SMALL]
+    small = [tree.room for tree in _trees_of_kind(kind) if tree.size <= SMALL_TREE_BYTES]
     grown = tuple(max(axis) for axis in zip(rounded, *small, strict=True))
-    return rounded if size_of(grown) > SMALL else grown
+    return rounded if size_of(grown) > SMALL_TREE_BYTES else grown
 
 
-def built(builders: Sequence[ti.FieldsBuilder], kind: tuple, room: tuple[int, ...], size: int, fields: Any) -> Tree:
+def build_tree(
+    builders: Sequence[ti.FieldsBuilder], kind: tuple, room: tuple[int, ...], size: int, fields: Any
+) -> Tree:
     """Tree of builders, which are finished here."""
     roots = []
     for builder in builders:
@@ -93,27 +96,27 @@ def built(builders: Sequence[ti.FieldsBuilder], kind: tuple, room: tuple[int, ..
     return Tree(kind, room, size, fields, tuple(roots))
 
 
-def shed(tree: Tree) -> Tree:
+def shed_roots(tree: Tree) -> Tree:
     """Tree of which all but the first root was freed; its fields there must not be used again."""
     for root in tree.roots[1:]:
         _destroy(root)
     return replace(tree, roots=tree.roots[:1], size=0, whole=False)
 
 
-def give(tree: Tree) -> None:
+def return_tree(tree: Tree) -> None:
     """Take back a tree that nobody uses any more; the longest unused ones are freed where it is too much."""
     _collect()
-    _keep(tree, len(_kept))
+    _keep_tree(tree, len(_kept))
 
 
-def watch(owner: object, tree: Tree) -> weakref.finalize:
+def watch_owner(owner: object, tree: Tree) -> weakref.finalize:
     """Take the tree back when its owner is garbage that was never closed; `detach` what this returns on closing."""
     watching = weakref.finalize(owner, _dropped.append, tree)
     watching.atexit = False
     return watching
 
 
-def held() -> int:
+def kept_bytes() -> int:
     """Bytes of the kept trees."""
     return sum(tree.size for tree in [*_kept, *_dropped])
 
@@ -132,13 +135,13 @@ def release() -> int:
     """
     runtime.require_owner()
     _collect()
-    freed = held()
+    freed = kept_bytes()
     while _kept:
         _free(_kept.pop())
     return freed
 
 
-def _of_kind(kind: tuple) -> list[Tree]:
+def _trees_of_kind(kind: tuple) -> list[Tree]:
     return [tree for tree in _kept if tree.kind == kind]
 
 
@@ -146,32 +149,32 @@ def _covers(room: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     return all(n >= m for n, m in zip(room, wanted, strict=True))
 
 
-def _keep(tree: Tree, at: int) -> None:
+def _keep_tree(tree: Tree, at: int) -> None:
     if not tree.whole:
         _free(tree)
         return
     _kept.insert(at, tree)
     resources.reclaim_with(_spare)
-    while sum(tree.size for tree in _kept) > _most():
+    while sum(tree.size for tree in _kept) > _max_kept_bytes():
         _free(_kept.pop(0))
 
 
 def _collect() -> None:
     while _dropped:
-        _keep(_dropped.popleft(), 0)
+        _keep_tree(_dropped.popleft(), 0)
 
 
 def _spare(needed: int) -> None:
     """Free what is kept where so many bytes of the machine would not be there without it."""
-    if runtime.on_cpu() and held() and needed > 0.9 * resources.free_bytes():
+    if runtime.runs_on_cpu() and kept_bytes() and needed > 0.9 * resources.free_bytes():
         with contextlib.suppress(RaymarchError):  # of another thread, whose it is
             release()
 
 
-def _most() -> int:
-    if not runtime.on_cpu() and (of_gpu := gpu_bytes()) is not None:
-        return int(SHARE * of_gpu[1])
-    return int(SHARE * resources.total_bytes())
+def _max_kept_bytes() -> int:
+    if not runtime.runs_on_cpu() and (of_gpu := gpu_bytes()) is not None:
+        return int(MAX_KEPT_FRACTION * of_gpu[1])
+    return int(MAX_KEPT_FRACTION * resources.total_bytes())
 
 
 def _remove_filler() -> None:
@@ -274,23 +277,23 @@ class Owner(Closing, Generic[Fields]):
         runtime.start()
         runtime.require_owner()
         kind = (type(self).__name__, *kind)
-        tree = found = take(kind, room, size_of)
+        tree = found = take_tree(kind, room, size_of)
         if tree is None:
             require()
             room = room_to_build(kind, room, step, size_of)
             builders, fields = build(room)
             builders = [builders] if isinstance(builders, ti.FieldsBuilder) else builders
-            tree = built(builders, kind, room, size_of(room), fields)
+            tree = build_tree(builders, kind, room, size_of(room), fields)
         self._tree, self._fields = tree, tree.fields
-        self._watching = watch(self, tree)
+        self._watching = watch_owner(self, tree)
         return found is None
 
     def _shed(self) -> None:
         """Free all but the first of several builders' fields, which must not be used again."""
         runtime.require_owner()
         self._watching.detach()
-        self._tree = shed(self._tree)
-        self._watching = watch(self, self._tree)
+        self._tree = shed_roots(self._tree)
+        self._watching = watch_owner(self, self._tree)
 
     def close(self) -> None:
         """Give the device memory back; any later use is a RaymarchError."""
@@ -298,7 +301,7 @@ class Owner(Closing, Generic[Fields]):
             runtime.require_owner()
             self._fields = None
             self._watching.detach()
-            give(self._tree)
+            return_tree(self._tree)
 
     @property
     def fields(self) -> Fields:

@@ -21,10 +21,10 @@ from raymarch.device.table_fields import (
 )
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
-from raymarch.kernels.integrator.sample import KEPT_COLOURS, KEPT_DENSITIES
-from raymarch.kernels.light.shading import NUMBERS
+from raymarch.kernels.integrator.sample import MAX_KEPT_COLOURS, MAX_KEPT_DENSITIES
+from raymarch.kernels.light.shading import MATERIAL_NUMBERS
 from raymarch.kernels.rays import ray_arrays
-from raymarch.kernels.rays.meeting import MOST
+from raymarch.kernels.rays.segment_ends import MAX_FACES
 
 RAY_STEP = 4096  # rays that the room of a small buffer is rounded up to
 
@@ -87,7 +87,7 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         runtime.start()
 
         def require() -> None:
-            of_kept = max(2 * KEPT_DENSITIES, 4 * KEPT_COLOURS)  # fields of their own, the larger counts
+            of_kept = max(2 * MAX_KEPT_DENSITIES, 4 * MAX_KEPT_COLOURS)  # fields of their own, the larger counts
             indexed = of_kept if keeps else numbers_a_ray(False)
             bytes_of_all = size_of((self.capacity,), keeps)
             require_memory((self.capacity,), bytes_of_all, indexed, "take fewer rays at once")
@@ -114,7 +114,7 @@ class RayBuffer(TableMemory, Owner[RayFields]):
             loss=ti.field(ti.f64, needs_grad=True),
             near=ti.Vector.field(2, float),
             iso=ti.field(float),
-            shading=ti.Vector.field(NUMBERS, float),
+            shading=ti.Vector.field(MATERIAL_NUMBERS, float),
             table=table_fields(),
             planes=ti.Vector.field(4, float),
             plane_count=ti.field(ti.i32),
@@ -130,10 +130,10 @@ class RayBuffer(TableMemory, Owner[RayFields]):
             tree.dense(ti.i, room).place(each)
         tree.place(f.near, f.plane_count, f.iso, f.shading, f.draw)
         if f.kept_colour is not None:
-            tree.dense(ti.i, room[0] * KEPT_DENSITIES).place(f.kept_density)
-            tree.dense(ti.i, room[0] * KEPT_COLOURS).place(f.kept_colour)
+            tree.dense(ti.i, room[0] * MAX_KEPT_DENSITIES).place(f.kept_density)
+            tree.dense(ti.i, room[0] * MAX_KEPT_COLOURS).place(f.kept_colour)
         place_table(tree, f.table)
-        tree.dense(ti.i, MOST).place(f.planes)
+        tree.dense(ti.i, MAX_FACES).place(f.planes)
         return tree, f
 
     def _require_room(self, count: int) -> None:

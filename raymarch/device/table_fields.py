@@ -9,14 +9,14 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.device.grid_layout import SLOTS, set_numbers
+from raymarch.device.grid_layout import MAX_SLOTS, set_numbers
 from raymarch.device.pool import Owner
 from raymarch.kernels.field.tables import table_in
-from raymarch.kernels.rays.meeting import MOST
-from raymarch.volumes.transfer_function import MOST_KNOTS, TransferFunction
+from raymarch.kernels.rays.segment_ends import MAX_FACES
+from raymarch.volumes.transfer_function import MAX_KNOTS, TransferFunction
 
-BINS = 2048
-TABLE_BYTES = (MOST_KNOTS + 1) * (10 * 8 + SLOTS * 4 * 8) + BINS * 4
+TABLE_BINS = 2048
+TABLE_BYTES = (MAX_KNOTS + 1) * (10 * 8 + MAX_SLOTS * 4 * 8) + TABLE_BINS * 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,28 +56,29 @@ def table_fields() -> TableFields:
 
 def place_table(tree: ti.FieldsBuilder, table: TableFields) -> None:
     """Places of a table's fields in a tree."""
-    tree.dense(ti.i, MOST_KNOTS + 1).place(table.rgba, table.rise)
+    tree.dense(ti.i, MAX_KNOTS + 1).place(table.rgba, table.rise)
     for each in (table.above, table.per_value):
-        tree.dense(ti.i, MOST_KNOTS + 1).place(each)
-    tree.dense(ti.i, BINS).place(table.first)
-    tree.dense(ti.ij, (SLOTS, MOST_KNOTS + 1)).place(table.d_rgba)
+        tree.dense(ti.i, MAX_KNOTS + 1).place(each)
+    tree.dense(ti.i, TABLE_BINS).place(table.first)
+    tree.dense(ti.ij, (MAX_SLOTS, MAX_KNOTS + 1)).place(table.d_rgba)
     tree.place(table.place)
 
 
 def upload_table(table: TableFields, values: np.ndarray, rgba: np.ndarray, unit_length: float) -> None:
     """Put knots (knot,) with colour and opacity (knot, 4) on the device."""
     n, dtype = len(values), runtime.dtype()
-    knots = np.zeros((MOST_KNOTS + 1, 10))
+    knots = np.zeros((MAX_KNOTS + 1, 10))
     above, per_value, shades, rise = knots[:, 0], knots[:, 1], knots[:, 2:6], knots[:, 6:]
     above[:], above[:n] = np.inf, values - values[0]
     per_value[: n - 1] = 1 / np.diff(above[:n].astype(dtype).astype(float))
     shades[:n], shades[n] = rgba, rgba[-1]
     rise[: n - 1] = np.diff(rgba, axis=0) * per_value[: n - 1, None]
-    width = (values[-1] - values[0]) / (BINS - 1)
-    edges = values[0] + width * (np.arange(BINS) - 0.01)  # a value that rounding puts into the next bin is below none
+    width = (values[-1] - values[0]) / (TABLE_BINS - 1)
+    # a value that rounding puts into the next bin is below none
+    edges = values[0] + width * (np.arange(TABLE_BINS) - 0.01)
     first = np.maximum(np.searchsorted(values, edges, "right") - 1, 0)
     table_in(knots, first.astype(np.int32), table)
-    set_numbers(table, place=(values[0], 1 / width, BINS - 1, 1 / unit_length))
+    set_numbers(table, place=(values[0], 1 / width, TABLE_BINS - 1, 1 / unit_length))
 
 
 def table_gradient(table: TableFields, knots: int) -> np.ndarray:
@@ -118,7 +119,7 @@ class TableMemory:
     def set_planes(self, planes: np.ndarray) -> None:
         """Set the planes (plane, 4) that rays are clipped by: normal and offset where the grid lies, world or NDC."""
         if self._planes is None or not np.array_equal(planes, self._planes):
-            room = np.zeros((MOST, 4), runtime.dtype())
+            room = np.zeros((MAX_FACES, 4), runtime.dtype())
             room[: len(planes)] = planes
             self.fields.planes.from_numpy(room)
             self.fields.plane_count[None] = len(planes)
@@ -150,7 +151,7 @@ class MemberSettings(TableMemory, Owner[MemberFields]):
         tree = ti.FieldsBuilder()
         f = MemberFields(table_fields(), ti.Vector.field(4, float), ti.field(ti.i32), ti.field(ti.i32))
         place_table(tree, f.table)
-        tree.dense(ti.i, MOST).place(f.planes)
+        tree.dense(ti.i, MAX_FACES).place(f.planes)
         tree.place(f.plane_count, f.shown)
         return tree, f
 

@@ -10,9 +10,9 @@ import numpy as np
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.diagnosis import floaters
-from raymarch.diagnosis.finding import Finding, by_severity, setting_of_fit
-from raymarch.diagnosis.images import BRIGHTEST, DARKEST
-from raymarch.errors import short
+from raymarch.diagnosis.finding import Finding, setting_of_fit, sort_findings
+from raymarch.diagnosis.images import MAX_BRIGHTNESS, MIN_BRIGHTNESS
+from raymarch.errors import short_value
 from raymarch.evaluation.held_out import background_of, is_worse_than_one_colour
 from raymarch.evaluation.metrics import psnr
 from raymarch.matching import points
@@ -22,14 +22,14 @@ from raymarch.views.views import VIEWS, Views
 from raymarch.volumes.default_table import has_values_alone
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
-ASKED = 12  # views that are rendered of either kind
-SIDE = 160  # pixels of their longer side
-GAP = 4.0  # dB between views that were fitted and held out
-SPREAD = 0.4  # f-stops between rendered and true brightness
-BEST = 99.0  # dB, above which images count as the same
-ALL = 0.9  # of the views, that a volume of others shows worse than one colour all over would
-HIDDEN = 0.02  # of what is opaque, where no view looks
-UNSEEN = 0.3  # of the box
+MAX_RENDERED_VIEWS = 12  # views that are rendered of either kind
+MAX_IMAGE_SIDE = 160  # pixels of their longer side
+MIN_PSNR_GAP = 4.0  # dB between views that were fitted and held out
+MIN_EXPOSURE_SPREAD = 0.4  # f-stops between rendered and true brightness
+MAX_PSNR = 99.0  # dB, above which images count as the same
+MIN_FAILED_FRACTION = 0.9  # of the views, that a volume of others shows worse than one colour all over would
+MAX_HIDDEN_FRACTION = 0.02  # of what is opaque, where no view looks
+MAX_UNSEEN_FRACTION = 0.3  # of the box
 
 
 @checked(volume=VOLUME, train=VIEWS, test=optional(VIEWS))
@@ -51,28 +51,28 @@ def diagnose_fit(volume: AnyVolume, train: Views, test: Views | None = None) -> 
         >>> diagnose_fit(ball, Views(ring, np.full((4, 8, 8, 3), 255, np.uint8)))
         ()
     """
-    fitted = _rendered(volume, train)
-    findings = [*of_volume(volume, train), _of_other_views(volume, fitted)]
+    fitted = _render_views(volume, train)
+    findings = [*volume_findings(volume, train), _other_views_finding(volume, fitted)]
     if findings[-1] is None:  # else neither exposures nor a gap mean anything
         findings.append(_exposure(volume, fitted))
         if test is not None:
-            findings.append(_gap(fitted, _rendered(volume, test)))
-    return by_severity([each for each in findings if each is not None])
+            findings.append(_psnr_gap(fitted, _render_views(volume, test)))
+    return sort_findings([each for each in findings if each is not None])
 
 
-def of_volume(volume: Volume, views: Views) -> list[Finding]:
+def volume_findings(volume: Volume, views: Views) -> list[Finding]:
     """Findings that need no rendering, quick enough for the end of each fit; none of a volume of values, which are no
     extinction."""
     if has_values_alone(volume):
         return []
     inner = volume.nested(0)
-    found = [floaters.loose(inner)]
+    found = [floaters.loose_matter(inner)]
     if volume.ndc_from_world is None:  # else it is what the cameras see, and begins beyond the near plane
-        found += [floaters.before_cameras(volume, views.cameras), _unseen(inner, views)]
+        found += [floaters.matter_before_cameras(volume, views.cameras), _unseen_matter(inner, views)]
     return [each for each in found if each is not None]
 
 
-def _unseen(volume: Volume, views: Views) -> Finding | None:
+def _unseen_matter(volume: Volume, views: Views) -> Finding | None:
     """Matter, or much of the box, where no view looks."""
     samples = np.array([(0, 0, 0), volume.shape]) - 0.5  # along the volume's axes, which may not be the world's
     count = points.coverage(views, samples, volume.world_from_index)
@@ -82,24 +82,24 @@ def _unseen(volume: Volume, views: Views) -> Finding | None:
         count = count.take(first * points.COVERAGE_SIDE // length, axis)
     seen = count > 0
     hidden = float(alpha[~seen].sum() / max(float(alpha.sum()), 1e-9))
-    if hidden > HIDDEN:
+    if hidden > MAX_HIDDEN_FRACTION:
         message = f"{hidden:.0%} of what is opaque lies where no view looks"
         return Finding(
             "unseen", "warning", message, "a tighter --box, or --set sparsity=1e-3, or views that look there"
         )
-    if (count == 0).mean() > UNSEEN:
+    if (count == 0).mean() > MAX_UNSEEN_FRACTION:
         message = f"no view looks at {(count == 0).mean():.0%} of the box, whose samples are wasted"
         return Finding("unseen", "note", message, "a tighter --box")
     return None
 
 
-def _rendered(volume: Volume, views: Views) -> list[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+def _render_views(volume: Volume, views: Views) -> list[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
     """Name, rendered image, true one, and which pixels count, of some views, small."""
     out = []
     with Renderer(volume) as renderer:
-        for i in sorted(set(np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int).tolist())):
+        for i in sorted(set(np.linspace(0, len(views) - 1, min(len(views), MAX_RENDERED_VIEWS)).astype(int).tolist())):
             camera, truth, mask = views.cameras[i], views.rgb(i), views.mask(i)
-            k = min(-(-max(camera.width, camera.height) // SIDE), camera.width, camera.height)
+            k = min(-(-max(camera.width, camera.height) // MAX_IMAGE_SIDE), camera.width, camera.height)
             height, width = camera.height // k, camera.width // k
             small = replace(
                 camera,
@@ -116,10 +116,10 @@ def _rendered(volume: Volume, views: Views) -> list[tuple[str, np.ndarray, np.nd
     return out
 
 
-def _gap(fitted: list, held_out: list) -> Finding | None:
+def _psnr_gap(fitted: list, held_out: list) -> Finding | None:
     """Held-out views that come out far worse than those that were fitted."""
     scores = [
-        [min(psnr(shown[counts], truth[counts]), BEST) for _, shown, truth, counts in some if counts.any()]
+        [min(psnr(shown[counts], truth[counts]), MAX_PSNR) for _, shown, truth, counts in some if counts.any()]
         for some in (fitted, held_out)
     ]
     if not all(scores):
@@ -127,7 +127,7 @@ def _gap(fitted: list, held_out: list) -> Finding | None:
         message = f"views that were {which} are masked all over, so the gap between fitted and held-out ones is unknown"
         return Finding("gap", "note", message, "masks that leave some pixels: False is what does not count")
     train, test = (float(np.mean(each)) for each in scores)
-    if train - test < GAP:
+    if train - test < MIN_PSNR_GAP:
         return None
     message = (
         f"held-out views come out at {test:.1f} dB where fitted ones do at {train:.1f}: the fit learned them by heart"
@@ -138,17 +138,17 @@ def _gap(fitted: list, held_out: list) -> Finding | None:
     )  # fmt: skip
 
 
-def _of_other_views(volume: Volume, fitted: list) -> Finding | None:
+def _other_views_finding(volume: Volume, fitted: list) -> Finding | None:
     """Volume of another set, or of other cameras: it shows hardly a view better than one colour all over would."""
     far = []
     for _, shown, truth, counts in fitted:
         if counts.any():
             far.append(is_worse_than_one_colour(shown[counts], truth[counts]))
-    if not far or np.mean(far) < ALL:
+    if not far or np.mean(far) < MIN_FAILED_FRACTION:
         return None
     of_fit = volume.provenance.get("views")
     source = of_fit.get("source") if isinstance(of_fit, dict) else None
-    whose = f", which was fitted to {short(source)}," if source else ""
+    whose = f", which was fitted to {short_value(source)}," if source else ""
     message = f"the volume{whose} shows {sum(far)} of {len(far)} views worse than one colour all over would"
     return Finding(
         "other-set", "error", message, "give the set and the volume that belong together; else the fit failed: fit anew"
@@ -175,11 +175,16 @@ def _exposure(volume: Volume, fitted: list) -> Finding | None:
         if name in known:
             gain, offset = known[name]
             shown = np.clip(gain * shown + offset, 0, 1)
-        usable = counts & (truth.max(-1) < BRIGHTEST) & (truth.mean(-1) > DARKEST) & (shown.mean(-1) > DARKEST)
+        usable = (
+            counts
+            & (truth.max(-1) < MAX_BRIGHTNESS)
+            & (truth.mean(-1) > MIN_BRIGHTNESS)
+            & (shown.mean(-1) > MIN_BRIGHTNESS)
+        )
         if usable.sum() > 50:
             both = (np.log2(np.maximum(linear_of_srgb(image[usable]).mean(-1), 1e-4)) for image in (truth, shown))
             stops.append(float(np.median(np.subtract(*both))))
-    if len(stops) < 3 or np.ptp(stops) < SPREAD:
+    if len(stops) < 3 or np.ptp(stops) < MIN_EXPOSURE_SPREAD:
         return None
     if setting_of_fit(volume, "exposure") is True:
         message = f"exposure differs by {np.ptp(stops):.1f} stops between views beyond what the fit found of it"

@@ -15,21 +15,21 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.alignment import nearest_to_lines
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import unproject
-from raymarch.geometry.pose_readings import READINGS, read_as, reading_in_words, turns
+from raymarch.geometry.pose_readings import READINGS, axis_rotations, read_as, reading_text
 from raymarch.matching.epipolar import poses_of
 from raymarch.matching.points import MIN_POINTS, coverage
 from raymarch.views.agreement import alpha_of, dissenters
-from raymarch.views.focus import focus, looking_away, names_where
+from raymarch.views.focus import faces_away, focus, names_of_mask
 from raymarch.views.views import Views
 from raymarch.views.world_origin import far_middle
 
-INSIDE = 0.3  # of the points, under which a box is not about them
-UNIT = 100.0  # times too small, as no part of a scene is, but a box in another unit
-LARGE = 7.0  # times as wide as what is seen, on every axis
-LOOKED_AT = 0.01  # of a box, that some camera sees
+MIN_INSIDE_FRACTION = 0.3  # of the points, under which a box is not about them
+MIN_UNIT_RATIO = 100.0  # times too small, as no part of a scene is, but a box in another unit
+MAX_BOX_RATIO = 7.0  # times as wide as what is seen, on every axis
+MIN_SEEN_FRACTION = 0.01  # of a box, that some camera sees
 
 
-def far_away(views: Views) -> Finding | None:
+def distant_cameras(views: Views) -> Finding | None:
     """Cameras so far from the origin that single precision does not resolve what they see."""
     middle = far_middle([camera.position for camera in views.cameras])
     if middle is None:
@@ -53,15 +53,15 @@ def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:
     inside = float(((points >= given[0]) & (points <= given[1])).all(1).mean())
     corners = ",".join(f"{v:.3g}" for v in (*(low - 0.05 * (high - low)), *(high + 0.05 * (high - low))))
     cure = f"--box {corners} holds most of it; or leave the box out, so that it is found"
-    if inside < INSIDE:
+    if inside < MIN_INSIDE_FRACTION:
         held = f"the box holds {inside:.0%} of the points that images agree on: it is"
         middle = given.mean(0)
         if (middle < low).any() or (middle > high).any():
             return Finding("box", "error", f"{held} beside most of them", cure)
         times = f"{size / wide:.1f} times " if 3 * wide < size else ""  # a part of the scene, if that is meant
-        severity = "error" if UNIT * wide < size else "warning"
+        severity = "error" if MIN_UNIT_RATIO * wide < size else "warning"
         return Finding("box", severity, f"{held} {times}too small for all of them", cure)
-    if wide > LARGE * size:
+    if wide > MAX_BOX_RATIO * size:
         message = (
             f"the box is {wide / size:.0f} times as wide as what the images agree on, so its voxels are too coarse"
         )
@@ -96,12 +96,12 @@ def _box_by_alpha(views: Views, given: np.ndarray) -> Finding | None:
         outside.append(1 - float(held.mean()))
         share.append(float(np.ptp(shown.reshape(2, 2), axis=0).max() / max((high - low).max(), 1e-9)))
     cure = "leave the box out, so that it is found by the masks"
-    if outside and np.median(outside) > 1 - INSIDE:
+    if outside and np.median(outside) > 1 - MIN_INSIDE_FRACTION:
         message = (
             f"{np.median(outside):.0%} of what the masks show lies outside of the box: it is too small, or beside it"
         )
         return Finding("box", "error", message, cure)
-    if share and np.median(share) < 1 / LARGE:
+    if share and np.median(share) < 1 / MAX_BOX_RATIO:
         message = f"what the masks show takes {np.median(share):.0%} of the box's width, so its voxels are too coarse"
         return Finding("box", "warning", message, cure)
     return None
@@ -109,53 +109,56 @@ def _box_by_alpha(views: Views, given: np.ndarray) -> Finding | None:
 
 def _box_by_cameras(views: Views, given: np.ndarray) -> Finding | None:
     """Box that no camera looks at."""
-    if (coverage(views, given) > 0).mean() > LOOKED_AT:
+    if (coverage(views, given) > 0).mean() > MIN_SEEN_FRACTION:
         return None
     cure = "give another, or leave it out, so that it is found"
     return Finding("box", "error", "no camera looks at the box: it is beside what they show, or behind them", cure)
 
 
-MASKED_VIEWS = 24  # views
-PLACES = 20  # a side of the box, that may be full
-BLOCKS = 24  # a side, into which an image is divided
-WELL, BADLY = 0.85, 0.6  # of what masks show, that all agree on: where poses are right; where they are not
-TINY = 8  # pixels a side, of images that outline nothing
-FAINT = 8  # of 255: alpha up to that counts as empty
-OPAQUE = 255
+MAX_MASKED_VIEWS = 24  # views
+GRID_SIDE = 20  # a side of the box, that may be full
+BLOCKS_A_SIDE = 24  # a side, into which an image is divided
+# of what masks show, that all agree on: where poses are right; where they are not
+GOOD_AGREEMENT, POOR_AGREEMENT = 0.85, 0.6
+MIN_IMAGE_SIDE = 8  # pixels a side, of images that outline nothing
+MAX_EMPTY_ALPHA = 8  # of 255: alpha up to that counts as empty
+OPAQUE_ALPHA = 255
 MIN_MASKED_VIEWS = 6  # views, of which one can be told from the rest
 SHUFFLES = 20  # orders of the images, that the one given is held against
-ALIKE, LEAST = 0.7, np.deg2rad(0.1)  # of the others' misses; of which there must be that much
+MIN_MISS_RATIO, MIN_MISS_ANGLE = 0.7, np.deg2rad(0.1)  # of the others' misses; of which there must be that much
 
 
 def silhouettes(views: Views) -> list[Finding]:
     """Findings about poses, by masks alone."""
-    if not views.shows_silhouettes or len(views) < 4 or min(map(min, views.sizes)) < TINY:
+    if not views.shows_silhouettes or len(views) < 4 or min(map(min, views.sizes)) < MIN_IMAGE_SIDE:
         return []
-    few = views[np.linspace(0, len(views) - 1, min(len(views), MASKED_VIEWS)).astype(int)]
-    shown = np.stack([[_shown(alpha_of(few, i, masked)) for masked in (0, OPAQUE)] for i in range(len(few))])
+    few = views[np.linspace(0, len(views) - 1, min(len(views), MAX_MASKED_VIEWS)).astype(int)]
+    shown = np.stack(
+        [[_shown_blocks(alpha_of(few, i, masked)) for masked in (0, OPAQUE_ALPHA)] for i in range(len(few))]
+    )
     if not shown[:, 0].any((1, 2)).mean() > 0.5:  # there is nothing to agree on
         return []
     poses = poses_of(few.cameras)
-    given = agreed(few.cameras, poses, shown)
-    if given > WELL:
-        return _by_middles(few) or _dissent(views)
+    given = silhouette_agreement(few.cameras, poses, shown)
+    if given > GOOD_AGREEMENT:
+        return _centre_findings(few) or _dissenting_views(views)
     best, words = given, None
-    for name, turn in product(READINGS, turns()):
-        share = agreed(few.cameras, read_as(poses, name, turn), shown)
+    for name, turn in product(READINGS, axis_rotations()):
+        share = silhouette_agreement(few.cameras, read_as(poses, name, turn), shown)
         if share > best:
-            best, words = share, reading_in_words(name, turn)
-    if words is not None and best > max(WELL, given + 0.25):
+            best, words = share, reading_text(name, turn)
+    if words is not None and best > max(GOOD_AGREEMENT, given + 0.25):
         code, what, cure = words
         message = f"the poses {what}: so read the masks agree on {best:.0%} of what they show, as given on {given:.0%}"
         return [Finding(code, "error", message, cure)]
-    if given < BADLY:
+    if given < POOR_AGREEMENT:
         message = f"the masks agree on {given:.0%} of what they show, in no reading of the poses on much more"
         cure = "check that each image is that of its camera: order, names, sorting; then poses and focal length"
         return [Finding("images-shuffled", "error", message, cure)]
-    return _dissent(views)
+    return _dissenting_views(views)
 
 
-def _by_middles(views: Views) -> list[Finding]:
+def _centre_findings(views: Views) -> list[Finding]:
     """Findings by the middles of what the masks show, whose rays pass close to one point where all is well."""
     if any(camera.lens.parallel for camera in views.cameras):
         return []
@@ -163,12 +166,12 @@ def _by_middles(views: Views) -> list[Finding]:
     if min(len(views), sum(ray is not None for ray in rays)) < max(MIN_MASKED_VIEWS, len(views)):
         return []
     local, poses = np.array(rays, float), poses_of(views.cameras)
-    off, rng = _missed(poses, local), np.random.default_rng(0)
+    off, rng = _miss_angles(poses, local), np.random.default_rng(0)
     if off is None:
         return []
-    shuffled = [_missed(poses[rng.permutation(len(poses))], local) for _ in range(SHUFFLES)]
+    shuffled = [_miss_angles(poses[rng.permutation(len(poses))], local) for _ in range(SHUFFLES)]
     others = [np.inf if each is None else float(np.median(each)) for each in shuffled]
-    if _soft(views) and np.median(off) > ALIKE * np.median(others) > ALIKE * LEAST:
+    if _is_translucent(views) and np.median(off) > MIN_MISS_RATIO * np.median(others) > MIN_MISS_RATIO * MIN_MISS_ANGLE:
         message = "what the masks show lies no nearer to one place than if the images were given to any other cameras"
         cure = "check that each image is that of its camera: order, names, sorting"
         return [Finding("images-shuffled", "error", message, cure)]
@@ -176,22 +179,22 @@ def _by_middles(views: Views) -> list[Finding]:
     if not bad.any() or bad.mean() > 0.25:
         return []
     message = (
-        f"view {names_where(views, bad)} shows the object {np.rad2deg(off.max()):.1f} degrees from where others do"
+        f"view {names_of_mask(views, bad)} shows the object {np.rad2deg(off.max()):.1f} degrees from where others do"
     )
     return [Finding("camera-off", "warning", message, "correct its pose or take it out")]
 
 
-def _soft(views: Views) -> bool:
+def _is_translucent(views: Views) -> bool:
     """Whether nothing in the images is opaque: then the middles are those of the matter, whatever the direction."""
-    return all((views.image(i)[..., 3] > 0.95 * OPAQUE).mean() < 1e-3 for i in range(len(views)))
+    return all((views.image(i)[..., 3] > 0.95 * OPAQUE_ALPHA).mean() < 1e-3 for i in range(len(views)))
 
 
 def _middle(views: Views, view: int) -> np.ndarray | None:
     """Direction (3,) in camera axes of the middle of what an image's mask shows; None where that is nothing."""
     alpha, camera = alpha_of(views, view, masked=0).astype(float), views.cameras[view]
-    if alpha.sum() < OPAQUE:
+    if alpha.sum() < OPAQUE_ALPHA:
         return None
-    alpha = -np.log1p(-np.minimum(alpha / OPAQUE, 0.995))  # optical depth, whose middle is that of the matter
+    alpha = -np.log1p(-np.minimum(alpha / OPAQUE_ALPHA, 0.995))  # optical depth, whose middle is that of the matter
     row, column = (
         (alpha.sum(axis) @ (np.arange(n) + 0.5)) / alpha.sum() for axis, n in ((1, camera.height), (0, camera.width))
     )
@@ -199,7 +202,7 @@ def _middle(views: Views, view: int) -> np.ndarray | None:
     return direction / np.linalg.norm(direction)
 
 
-def _missed(poses: np.ndarray, local: np.ndarray) -> np.ndarray | None:
+def _miss_angles(poses: np.ndarray, local: np.ndarray) -> np.ndarray | None:
     """Angles (view,) [radian] by which directions in camera axes miss the point nearest to all; None if parallel."""
     eye, ray = poses[:, :3, 3], np.einsum("nab,nb->na", poses[:, :3, :3], local)
     weight = np.ones(len(ray))
@@ -214,7 +217,7 @@ def _missed(poses: np.ndarray, local: np.ndarray) -> np.ndarray | None:
     return off
 
 
-def _dissent(views: Views) -> list[Finding]:
+def _dissenting_views(views: Views) -> list[Finding]:
     """Views that dissent from the rest."""
     try:
         centre, half = focus(views.cameras)
@@ -224,19 +227,22 @@ def _dissent(views: Views) -> list[Finding]:
     if not dissent.any():
         return []
     message = (
-        f"view {names_where(views, dissent)} shows something where the others show nothing, or the other way round"
+        f"view {names_of_mask(views, dissent)} shows something where the others show nothing, or the other way round"
     )
     return [Finding("camera-off", "warning", message, "check its pose, and that the image is that camera's")]
 
 
-def _shown(alpha: np.ndarray) -> np.ndarray:
+def _shown_blocks(alpha: np.ndarray) -> np.ndarray:
     """Which blocks of an image show something."""
     height, width = alpha.shape
-    rows, columns = np.arange(BLOCKS) * height // BLOCKS, np.arange(BLOCKS) * width // BLOCKS
-    return np.maximum.reduceat(np.maximum.reduceat(alpha, rows, axis=0), columns, axis=1) > FAINT
+    rows, columns = (
+        np.arange(BLOCKS_A_SIDE) * height // BLOCKS_A_SIDE,
+        np.arange(BLOCKS_A_SIDE) * width // BLOCKS_A_SIDE,
+    )
+    return np.maximum.reduceat(np.maximum.reduceat(alpha, rows, axis=0), columns, axis=1) > MAX_EMPTY_ALPHA
 
 
-def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> float:
+def silhouette_agreement(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> float:
     """Share of the blocks that masks show which a body that no mask denies would cover; 0 where axes meet nowhere.
 
     shown (view, 2, BLOCKS, BLOCKS): blocks that show something; and those that may, for they are not known.
@@ -246,9 +252,9 @@ def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> f
         centre, half = focus(moved)
     except RaymarchError:
         return 0.0
-    if looking_away(moved, centre).mean() > 0.25:
+    if faces_away(moved, centre).mean() > 0.25:
         return 0.0
-    share = (np.arange(PLACES) + 0.5) / PLACES * 2 - 1
+    share = (np.arange(GRID_SIDE) + 0.5) / GRID_SIDE * 2 - 1
     places = centre + 0.6 * half * np.stack(np.meshgrid(share, share, share, indexing="ij"), -1).reshape(-1, 3)
     denied, sees = np.zeros(len(places), int), np.zeros(len(places), int)
     blocks = []
@@ -257,16 +263,18 @@ def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> f
         u, v = pixels[:, 0] / camera.width, pixels[:, 1] / camera.height
         inside = (depth > 0) & (u >= 0) & (u < 1) & (v >= 0) & (v < 1)
         block = np.full(len(places), -1)
-        block[inside] = (v[inside] * BLOCKS).astype(int) * BLOCKS + (u[inside] * BLOCKS).astype(int)
+        block[inside] = (v[inside] * BLOCKS_A_SIDE).astype(int) * BLOCKS_A_SIDE + (u[inside] * BLOCKS_A_SIDE).astype(
+            int
+        )
         denied += inside & ~mask.ravel()[block]
         sees += inside
         blocks.append(block)
     full = (denied <= len(moved) // 12) & (sees > 0.5 * len(moved))
     covered = []
     for block, (mask, _) in zip(blocks, shown, strict=True):
-        hit = np.zeros(BLOCKS * BLOCKS, bool)
+        hit = np.zeros(BLOCKS_A_SIDE * BLOCKS_A_SIDE, bool)
         hit[block[full & (block >= 0)]] = True
-        wide = np.pad(hit.reshape(BLOCKS, BLOCKS), 1)
-        near = np.any([wide[r : r + BLOCKS, c : c + BLOCKS] for r in range(3) for c in range(3)], axis=0)
+        wide = np.pad(hit.reshape(BLOCKS_A_SIDE, BLOCKS_A_SIDE), 1)
+        near = np.any([wide[r : r + BLOCKS_A_SIDE, c : c + BLOCKS_A_SIDE] for r in range(3) for c in range(3)], axis=0)
         covered.append((mask & near).sum() / max(mask.sum(), 1))
     return float(np.mean(covered))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from raymarch.arguments.checks import one_of, text
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import checked_field, validate_fields
 from raymarch.volumes.volume import Volume
 
 SEVERITIES = ("error", "warning", "note")
@@ -29,13 +29,13 @@ class Finding:
         'blurred'
     """
 
-    code: str = held(text, None)
-    severity: str = held(one_of(*SEVERITIES), None)
-    message: str = held(text, None)
-    cure: str = held(text, None)
+    code: str = checked_field(text, None)
+    severity: str = checked_field(one_of(*SEVERITIES), None)
+    message: str = checked_field(text, None)
+    cure: str = checked_field(text, None)
 
     def __post_init__(self) -> None:
-        hold(self, "finding")
+        validate_fields(self, "finding")
 
     def record(self) -> dict:
         """Finding as plain texts, for printing."""
@@ -45,7 +45,7 @@ class Finding:
         return f"{self.severity}: {self.code}: {self.message}; {self.cure}"
 
 
-def by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
+def sort_findings(findings: list[Finding]) -> tuple[Finding, ...]:
     """The findings, the worst first."""
     return tuple(sorted(findings, key=lambda each: SEVERITIES.index(each.severity)))
 

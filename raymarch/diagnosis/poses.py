@@ -12,68 +12,79 @@ import numpy as np
 
 from raymarch.diagnosis.extent import silhouettes
 from raymarch.diagnosis.finding import Finding
-from raymarch.errors import named
-from raymarch.geometry.alignment import GUESSED, up_of_cameras
+from raymarch.errors import first_names
+from raymarch.geometry.alignment import GUESSED_UP, up_of_cameras
 from raymarch.geometry.pose import exp_rigid
-from raymarch.geometry.pose_readings import READINGS, SAME, read_as, reading_in_words, turns
-from raymarch.io.files.folders import natural
-from raymarch.matching.epipolar import Sight, agreeing, distances, nearness, poses_of, robust_step, sight
+from raymarch.geometry.pose_readings import OPENGL_AXES, READINGS, axis_rotations, read_as, reading_text
+from raymarch.io.files.folders import natural_key
+from raymarch.matching.epipolar import (
+    MatchDirections,
+    distances,
+    epipolar_tolerance,
+    match_directions,
+    matches_agree,
+    poses_of,
+    robust_step,
+)
 from raymarch.matching.matches import Features, Matches, match
 from raymarch.views.views import Views
 
-MOST = 6000  # matches that are asked
-CLEARLY = 0.25  # more of the matches that have to agree with another reading than with the poses as they are
-ASKED = 22  # views, of which each is compared with each
-HALF = 0.5
-STRONG = 2.5  # times as many matches as two views usually have, by which two are said to show the same
-MIN_MATCHES_OF_PAIR = 20  # matches of such two
-MIN_MATCHES_OF_VIEW = 24  # matches by which a view is judged
-DOUBTFUL = 0.8  # of what views usually have in agreement, under which one is looked at
-AT_ODDS = 0.33  # of that, under which one is named though no turn mends it
-MENDED = 0.75  # of that, which a turn has to reach
-FEW, LOOKED_AT = 0.25, 4  # of the views may be single ones; more of them are looked at
-STEPS, WIDTH = 16, 1e-5  # of a descent; of differences [radian]
-LEAST = np.deg2rad(0.3)
-STARTS = np.deg2rad(5) * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])  # turns from which one is sought
-OFF = np.deg2rad(30.0)  # from z, from which on it is worth a note
+MAX_MATCHES = 6000  # matches that are asked
+MIN_CLEAR_GAIN = 0.25  # more of the matches that have to agree with another reading than with the poses as they are
+MAX_COMPARED_VIEWS = 22  # views, of which each is compared with each
+MIN_UNORDERED_FRACTION = 0.5
+MIN_MATCH_RATIO = 2.5  # times as many matches as two views usually have, by which two are said to show the same
+MIN_PAIR_MATCHES = 20  # matches of such two
+MIN_VIEW_MATCHES = 24  # matches by which a view is judged
+MAX_DOUBTFUL_AGREEMENT = 0.8  # of what views usually have in agreement, under which one is looked at
+MAX_WRONG_AGREEMENT = 0.33  # of that, under which one is named though no turn mends it
+MIN_MENDED_AGREEMENT = 0.75  # of that, which a turn has to reach
+MAX_SINGLE_FRACTION, EXTRA_CANDIDATES = 0.25, 4  # of the views may be single ones; more of them are looked at
+MAX_STEPS, DIFFERENCE_STEP = 16, 1e-5  # of a descent; of differences [radian]
+MIN_TURN = np.deg2rad(0.3)
+# turns from which one is sought
+START_TURNS = np.deg2rad(5) * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])
+MIN_TILT = np.deg2rad(30.0)  # from z, from which on it is worth a note
 
 
-def convention(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> tuple[Finding | None, np.ndarray]:
+def pose_convention(
+    poses: np.ndarray, matches: Matches, seen: MatchDirections, near: np.ndarray
+) -> tuple[Finding | None, np.ndarray]:
     """Reading of the poses with which clearly more matches agree than as they are, or None; and the poses so read."""
-    some = _some(len(matches))
-    asked, sight, close = matches.take(some), Sight(*(part[some] for part in seen)), near[some]
+    some = _match_sample(len(matches))
+    asked, match_directions, close = matches.take(some), MatchDirections(*(part[some] for part in seen)), near[some]
     share = {}
-    for name, turn in product(READINGS, turns()):
+    for name, turn in product(READINGS, axis_rotations()):
         key = name, tuple(turn.astype(int).ravel().tolist())
-        share[key] = float(agreeing(read_as(poses, name, turn), asked, sight, close).mean())
-    before = share["given", SAME]
+        share[key] = float(matches_agree(read_as(poses, name, turn), asked, match_directions, close).mean())
+    before = share["given", OPENGL_AXES]
     name, axes = max(share, key=share.__getitem__)
     after, turn = share[name, axes], np.reshape(axes, (3, 3))
-    if after < before + CLEARLY:
+    if after < before + MIN_CLEAR_GAIN:
         return None, poses
-    code, what, cure = reading_in_words(name, turn)
+    code, what, cure = reading_text(name, turn)
     message = f"the poses {what}: so read {after:.0%} of the matches between images agree, as given {before:.0%}"
     return Finding(code, "error", message, cure), read_as(poses, name, turn)
 
 
-def _some(count: int) -> np.ndarray:
-    return np.linspace(0, count - 1, min(count, MOST)).astype(int)
+def _match_sample(count: int) -> np.ndarray:
+    return np.linspace(0, count - 1, min(count, MAX_MATCHES)).astype(int)
 
 
 def image_order(views: Views, points: list[Features]) -> Finding:
     """Finding about images that match each other, but not where their cameras are."""
-    asked = np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)
+    asked = np.linspace(0, len(views) - 1, min(len(views), MAX_COMPARED_VIEWS)).astype(int)
     pairs = [(int(i), int(j)) for i, j in combinations(asked, 2)]
     found = match(points, pairs)
-    strong = _strong(found, len(views))
+    strong = _strong_pairs(found, len(views))
     poses = poses_of(views.cameras)
     for name, camera_of in _orders(views.names):
         moved = replace(strong, first=camera_of[strong.first], second=camera_of[strong.second])
         if not len(moved):
             break
-        seen, near = sight(views.cameras, moved), nearness(views.cameras, moved)
-        share = float(agreeing(poses, moved, seen, near).mean())
-        if share > HALF:
+        seen, near = match_directions(views.cameras, moved), epipolar_tolerance(views.cameras, moved)
+        share = float(matches_agree(poses, moved, seen, near).mean())
+        if share > MIN_UNORDERED_FRACTION:
             message = f"the images stand in another order than the cameras, {name}: so {share:.0%} of the matches agree"
             return Finding(
                 "images-shuffled", "error", message, "sort images and cameras alike, by number or by letters"
@@ -94,14 +105,14 @@ def image_order(views: Views, points: list[Features]) -> Finding:
     return Finding("poses-disagree", "warning", message, cure)
 
 
-def _strong(found: Matches, count: int) -> Matches:
+def _strong_pairs(found: Matches, count: int) -> Matches:
     """The matches of pairs of views that have many more than others have."""
     pair = found.first * count + found.second
     ids, inverse, size = np.unique(pair, return_inverse=True, return_counts=True)
     if not len(ids):
         return found
-    many = size > max(STRONG * float(np.median(size)), MIN_MATCHES_OF_PAIR)
-    if float(np.median(size)) > 4 * MIN_MATCHES_OF_PAIR:  # all views show the same
+    many = size > max(MIN_MATCH_RATIO * float(np.median(size)), MIN_PAIR_MATCHES)
+    if float(np.median(size)) > 4 * MIN_PAIR_MATCHES:  # all views show the same
         many = size >= np.median(size)
     return found.take(many[inverse])
 
@@ -113,7 +124,7 @@ def _orders(names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
     yield "backwards", index[::-1]
     yield "moved by one", (index + 1) % count
     yield "moved by one", (index - 1) % count
-    by_number = np.array(sorted(range(count), key=lambda i: natural(names[i])))
+    by_number = np.array(sorted(range(count), key=lambda i: natural_key(names[i])))
     by_letters = np.array(sorted(range(count), key=lambda i: names[i]))
     if (by_number != by_letters).any():
         place_number, place_letters = np.argsort(by_number), np.argsort(by_letters)
@@ -121,35 +132,37 @@ def _orders(names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
         yield "by letters where the cameras are by number", by_number[place_letters]
 
 
-def single_views(views: Views, poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> list[Finding]:
+def single_views(
+    views: Views, poses: np.ndarray, matches: Matches, seen: MatchDirections, near: np.ndarray
+) -> list[Finding]:
     """Views whose pose is off: a finding each where a turn mends them, one for all others; none where they are many.
 
     They are looked at from the worst on; one that is mended, or given up, no longer speaks against its neighbours.
     """
-    agree = agreeing(poses, matches, seen, near)
+    agree = matches_agree(poses, matches, seen, near)
     count, share = shares(len(views), matches, agree)
-    judged = count >= MIN_MATCHES_OF_VIEW
+    judged = count >= MIN_VIEW_MATCHES
     if judged.sum() < 3:
         return []
-    usual, most = float(np.median(share[judged])), max(int(FEW * judged.sum()), 1)
+    usual, most = float(np.median(share[judged])), max(int(MAX_SINGLE_FRACTION * judged.sum()), 1)
     turned, others = [], []
     poses, counted, asked = poses.copy(), np.ones(len(matches), bool), ~judged
-    for _ in range(most + LOOKED_AT):
+    for _ in range(most + EXTRA_CANDIDATES):
         share = shares(len(views), matches, agree & counted, counted)[1]
         share[asked] = np.inf
         i = int(share.argmin())
-        if not share[i] < DOUBTFUL * usual:
+        if not share[i] < MAX_DOUBTFUL_AGREEMENT * usual:
             break
         asked[i] = True
         mine = counted & ((matches.first == i) | (matches.second == i))
-        sure = Sight(*(part[mine] for part in seen))
-        pose, before, after = _turn(poses, i, matches.take(mine), sure, near[mine])
+        sure = MatchDirections(*(part[mine] for part in seen))
+        pose, before, after = _mend_turn(poses, i, matches.take(mine), sure, near[mine])
         angle = np.arccos(np.clip((np.trace(poses[i, :3, :3].T @ pose[:3, :3]) - 1) / 2, -1, 1))
-        if after > max(MENDED * usual, before + 0.2) and angle > LEAST:
+        if after > max(MIN_MENDED_AGREEMENT * usual, before + 0.2) and angle > MIN_TURN:
             turned.append((i, float(np.rad2deg(angle)), before, after))
             poses[i] = pose
-            agree = agreeing(poses, matches, seen, near)
-        elif before < AT_ODDS * usual:
+            agree = matches_agree(poses, matches, seen, near)
+        elif before < MAX_WRONG_AGREEMENT * usual:
             others.append(i)
             counted &= (matches.first != i) & (matches.second != i)
     return [] if len(turned) + len(others) > most else _findings(views, turned, others, usual)
@@ -167,7 +180,7 @@ def _findings(views: Views, turned: list[tuple[int, float, float, float]], other
         for i, degrees, before, after in turned
     ]  # fmt: skip
     if others:
-        names = named([views.names[i] for i in others])
+        names = first_names([views.names[i] for i in others])
         message = f"view {names} disagrees with its neighbours; of other views {usual:.0%} of the matches agree"
         cure = "check its pose, and that the image is that camera's, or take it out"
         findings.append(Finding("camera-off", "warning", message, cure))
@@ -184,16 +197,16 @@ def shares(
     return count, good / np.maximum(count, 1)
 
 
-def _turn(
-    poses: np.ndarray, view: int, matches: Matches, seen: Sight, near: np.ndarray
+def _mend_turn(
+    poses: np.ndarray, view: int, matches: Matches, seen: MatchDirections, near: np.ndarray
 ) -> tuple[np.ndarray, float, float]:
     """Pose of a camera that is turned as its matches want it, and their shares in agreement before and after.
 
     Gauss-Newton in Geman and McClure's loss, whose reach shrinks from a tenth of a radian, from several starts.
     """
-    before = float(agreeing(poses, matches, seen, near).mean())
+    before = float(matches_agree(poses, matches, seen, near).mean())
     best = poses[view], before
-    for start in STARTS:
+    for start in START_TURNS:
         found = _turned_from(start, poses, view, matches, seen, near)
         if found[1] > best[1]:
             best = found
@@ -201,36 +214,36 @@ def _turn(
 
 
 def _turned_from(
-    start: np.ndarray, poses: np.ndarray, view: int, matches: Matches, seen: Sight, near: np.ndarray
+    start: np.ndarray, poses: np.ndarray, view: int, matches: Matches, seen: MatchDirections, near: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Pose and share in agreement, best of a descent from one turn of the camera."""
-    best, moved = (poses[view], 0.0), _turned(poses, view, start)
-    for step in range(STEPS):
+    best, moved = (poses[view], 0.0), _turn_camera(poses, view, start)
+    for step in range(MAX_STEPS):
         here = distances(moved, matches, seen)
         scale = max(0.1 * float(seen.pixels.mean()) * 0.65**step, float(near.mean()) / 2)
 
         def residual(turn: np.ndarray, at: np.ndarray = moved) -> np.ndarray:
-            return distances(_turned(at, view, turn), matches, seen)
+            return distances(_turn_camera(at, view, turn), matches, seen)
 
-        moved = _turned(moved, view, robust_step(residual, here, np.full(3, WIDTH), scale))
-        after = float(agreeing(moved, matches, seen, near).mean())
+        moved = _turn_camera(moved, view, robust_step(residual, here, np.full(3, DIFFERENCE_STEP), scale))
+        after = float(matches_agree(moved, matches, seen, near).mean())
         if after > best[1]:
             best = moved[view].copy(), after
     return best
 
 
-def _turned(poses: np.ndarray, view: int, turn: np.ndarray) -> np.ndarray:
+def _turn_camera(poses: np.ndarray, view: int, turn: np.ndarray) -> np.ndarray:
     """Poses of which one camera is turned about its own axes [radian]."""
     out = poses.copy()
     out[view] = poses[view] @ exp_rigid(np.concatenate([np.zeros(3), turn]))
     return out
 
 
-def upright(views: Views) -> Finding | None:
+def upright_finding(views: Views) -> Finding | None:
     """Note where the cameras' up is another than z."""
     poses = poses_of(views.cameras)
     up, how = up_of_cameras(poses[:, :3, 3], poses[:, :3, :3])
-    if len(views) < 2 or how == GUESSED or up[2] > np.cos(OFF):
+    if len(views) < 2 or how == GUESSED_UP or up[2] > np.cos(MIN_TILT):
         return None
     told = ",".join(f"{number + 0.0:.2g}" for number in np.where(np.abs(up) < 0.05, 0, up))
     message = f"the cameras say that up is {told} in this world, about which no orbit goes by itself"

@@ -13,11 +13,11 @@ import numpy as np
 
 from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
-from raymarch.errors import short
-from raymarch.evaluation.metrics import LEAST, Distance, lpips_distance, psnr, psnr_halves, ssim
+from raymarch.errors import short_value
+from raymarch.evaluation.metrics import MIN_NETWORK_SIDE, Distance, lpips_distance, psnr, psnr_halves, ssim
 from raymarch.geometry.boxes import camera_in_box, meets_box
 from raymarch.geometry.camera import Camera
-from raymarch.html.card import card, html_of, listing
+from raymarch.html.card import card_html, html_of, table_html
 from raymarch.rendering.march_settings import MARCH, March
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.contents import require_pixels
@@ -26,12 +26,12 @@ from raymarch.views.views import VIEWS, Views
 from raymarch.volumes.volume import VOLUME, AnyVolume
 
 log = logging.getLogger(__name__)
-FAR = 0.01  # mean squared error over that of one colour all over
-GAP = 10.0  # dB under what a fit had on its own rays, from which on views are doubted to be of its set
+MIN_EXCESS_ERROR = 0.01  # mean squared error over that of one colour all over
+MAX_PSNR_GAP = 10.0  # dB under what a fit had on its own rays, from which on views are doubted to be of its set
 SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips")
-ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
-BOX = "the set's box, where the image is not its background"
-UNLIKE = 0.1  # display value, by which a channel of the object differs from the background
+ALPHA_MASK, SET_MASK, SET_AND_ALPHA_MASK = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
+BOX_MASK = "the set's box, where the image is not its background"
+MIN_COLOUR_DIFFERENCE = 0.1  # display value, by which a channel of the object differs from the background
 SCORE_NAMES = {
     "psnr": "PSNR [dB]",
     "ssim": "SSIM",
@@ -146,7 +146,7 @@ def evaluate(
     return Evaluation(
         views=tuple(scores),
         seconds_per_image=float(np.mean(seconds[1:] or seconds)),
-        masked_by=told_by(views),
+        masked_by=mask_source(views),
         lpips_missing=why,
         **{name: _mean([getattr(s, name) for s in scores]) for name in SCORES},  # type: ignore[arg-type]
     )
@@ -171,7 +171,7 @@ def score(views: Views, view: int, image: np.ndarray, distance: Distance | None 
         psnr_halves=psnr_halves(shown, truth, mask),
         psnr_masked=psnr(shown, truth, inside) if inside is not None and inside.any() else None,
         ssim_masked=None if inside is None else similarity(inside),
-        lpips=None if distance is None or min(image.shape[:2]) < LEAST else perceived(distance),
+        lpips=None if distance is None or min(image.shape[:2]) < MIN_NETWORK_SIDE else perceived(distance),
     )
 
 
@@ -196,7 +196,7 @@ def is_worse_than_one_colour(image: np.ndarray, truth: np.ndarray) -> bool:
         (True, False)
     """
     truth = truth.reshape(-1, truth.shape[-1])
-    return bool(((image.reshape(truth.shape) - truth) ** 2).mean() > truth.var(axis=0).mean() + FAR)
+    return bool(((image.reshape(truth.shape) - truth) ** 2).mean() > truth.var(axis=0).mean() + MIN_EXCESS_ERROR)
 
 
 def doubt_of_set(volume: AnyVolume, views: Views, image: np.ndarray) -> str:
@@ -210,9 +210,9 @@ def doubt_of_set(volume: AnyVolume, views: Views, image: np.ndarray) -> str:
     reached = float(on_rays) if isinstance(on_rays, (int, float)) and np.isfinite(on_rays) else None
     same = is_same_source(source, views.source)
     poor = is_worse_than_one_colour(shown[kept], truth[kept])
-    if not poor and (reached is None or same or found > reached - GAP):
+    if not poor and (reached is None or same or found > reached - MAX_PSNR_GAP):
         return ""
-    name = short(views.names[0])
+    name = short_value(views.names[0])
     had = "" if reached is None else f", where its fit had {reached:.1f} dB on its rays"
     if poor:
         seen = f"after one view: {name} is shown worse than one colour all over would ({found:.1f} dB{had})"
@@ -221,7 +221,7 @@ def doubt_of_set(volume: AnyVolume, views: Views, image: np.ndarray) -> str:
     if same:
         look = "raymarch render VOLUME --views SET --out pictures"
         return f"{seen}; look at it ({look}), and fit anew if it is not the object"
-    whose = f"; the volume was fitted to {short(source)}" if source else ""
+    whose = f"; the volume was fitted to {short_value(source)}" if source else ""
     return f"{seen}{whose}; give the set and the volume that belong together"
 
 
@@ -237,19 +237,19 @@ def object_mask(views: Views, view: int) -> np.ndarray | None:
         return shows if mask is None else shows & mask
     if (box := _box_before_cameras(views)) is None:
         return mask
-    unlike = np.abs(views.rgb(view) - np.asarray(views.background)).max(-1) > UNLIKE
-    shows = unlike & _meets(views.cameras[view], box)
+    unlike = np.abs(views.rgb(view) - np.asarray(views.background)).max(-1) > MIN_COLOUR_DIFFERENCE
+    shows = unlike & _box_pixels(views.cameras[view], box)
     return shows if mask is None else shows & mask
 
 
-def told_by(views: Views) -> str:
+def mask_source(views: Views) -> str:
     """What the object's masks of a set are made of, in words; "" where it has none."""
     masks = any(views.mask(i) is not None for i in range(len(views)))
     if views.shows_silhouettes:
-        return BOTH if masks else ALPHA
+        return SET_AND_ALPHA_MASK if masks else ALPHA_MASK
     if _box_before_cameras(views) is not None:
-        return f"{MASK}, and {BOX}" if masks else BOX
-    return MASK if masks else ""
+        return f"{SET_MASK}, and {BOX_MASK}" if masks else BOX_MASK
+    return SET_MASK if masks else ""
 
 
 def _box_before_cameras(views: Views) -> np.ndarray | None:
@@ -259,7 +259,7 @@ def _box_before_cameras(views: Views) -> np.ndarray | None:
     return None if camera_in_box(views.cameras, views.box) else views.box
 
 
-def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
+def _box_pixels(camera: Camera, box: np.ndarray) -> np.ndarray:
     """Pixels (height, width) whose rays meet a box."""
     rays = camera.rays()
     return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)
@@ -268,7 +268,7 @@ def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
 def evaluation_card(evaluation: Evaluation) -> str:
     """HTML of an evaluation for a notebook: the means, and the scores of each view."""
     known = [name for name in SCORE_NAMES if getattr(evaluation, name) is not None]
-    rows: list[tuple[str, object]] = [(SCORE_NAMES[name], _short(getattr(evaluation, name))) for name in known]
+    rows: list[tuple[str, object]] = [(SCORE_NAMES[name], _short_value(getattr(evaluation, name))) for name in known]
     rows += [
         ("views", len(evaluation.views)),
         ("seconds an image", f"{evaluation.seconds_per_image:.3g}"),
@@ -276,10 +276,10 @@ def evaluation_card(evaluation: Evaluation) -> str:
         ("no LPIPS as", evaluation.lpips_missing),
     ]
     worst = sorted(evaluation.views, key=lambda view: view.psnr)[:MAX_LISTED]
-    lines = [[view.name, *(_short(getattr(view, name)) for name in known)] for view in worst]
+    lines = [[view.name, *(_short_value(getattr(view, name)) for name in known)] for view in worst]
     heads = ["view, worst first", *(SCORE_NAMES[name] for name in known)]
-    return card("Evaluation", rows) + listing(heads, lines)
+    return card_html("Evaluation", rows) + table_html(heads, lines)
 
 
-def _short(value: float | None) -> str:
+def _short_value(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"

@@ -12,15 +12,15 @@ from urllib.parse import urlparse
 
 import numpy as np
 
-from raymarch.arguments.checks import Numbers, display, shown
+from raymarch.arguments.checks import Numbers, describe_value, display
 from raymarch.errors import RaymarchError
 from raymarch.views.display_values import decibels
 from raymarch.views.exposure import exposures_of, moments
 
 HALVES_RIDGE = (1e-3, 1e-3)  # pixels' worth: nothing beside a half image
-FEW = 16  # pixels of a half under which it tells no exposure
+MIN_HALF_PIXELS = 16  # pixels of a half under which it tells no exposure
 NETWORK = "alex"  # as in Zhang et al. 2018, and most tables
-LEAST = 32  # pixels a side that the network's poolings leave something of
+MIN_NETWORK_SIDE = 32  # pixels a side that the network's poolings leave something of
 Distance = Callable[[np.ndarray, np.ndarray], float]
 
 
@@ -37,7 +37,7 @@ def psnr(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     """
     image, truth = _pair(image, truth)
     square = (image - truth) ** 2
-    error = float(np.mean(square if mask is None else square[inside_mask(mask, image)]))
+    error = float(np.mean(square if mask is None else square[require_mask(mask, image)]))
     return decibels(error)
 
 
@@ -56,10 +56,10 @@ def psnr_halves(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> 
     image, truth = _pair(image, truth)
     if image.ndim != 3 or image.shape[2] != 3:
         raise RaymarchError(f"image has shape {image.shape}, want (height, width, 3)")
-    counts = np.ones(image.shape[:2], bool) if mask is None else inside_mask(mask, image)
+    counts = np.ones(image.shape[:2], bool) if mask is None else require_mask(mask, image)
     half = image.shape[1] // 2
     left, right = counts[:, :half], counts[:, half:]
-    if min(left.sum(), right.sum()) < FEW:
+    if min(left.sum(), right.sum()) < MIN_HALF_PIXELS:
         return None
     exposure = exposures_of(moments(image[:, :half][left], truth[:, :half][left]), HALVES_RIDGE)
     return psnr(image[:, half:] * exposure[:3] + exposure[3:], truth[:, half:], right)
@@ -93,7 +93,7 @@ def ssim(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
 
     mean, centres = blur, None
     if mask is not None:
-        inside = inside_mask(mask, image)
+        inside = require_mask(mask, image)
         centres = inside[5:-5, 5:-5]
         if not centres.any():
             raise RaymarchError("mask has no pixel 5 or more from the image's edges, want one for SSIM; take psnr")
@@ -110,14 +110,16 @@ def ssim(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     return float(np.mean(score if centres is None else score[centres]))
 
 
-def inside_mask(mask: Numbers, image: np.ndarray) -> np.ndarray:
+def require_mask(mask: Numbers, image: np.ndarray) -> np.ndarray:
     """Mask of an image, with a pixel in it; else RaymarchError."""
     try:
         inside = np.asarray(mask)
     except ValueError:  # rows of several lengths
         inside = np.empty(0)
     if inside.dtype != bool or inside.shape != image.shape[:2]:
-        raise RaymarchError(f"mask is {shown(mask)}, want bools {image.shape[:2]}, True for the pixels that count")
+        raise RaymarchError(
+            f"mask is {describe_value(mask)}, want bools {image.shape[:2]}, True for the pixels that count"
+        )
     if not inside.any():
         raise RaymarchError("mask has no pixel that counts, want one or more; leave the view out")
     return inside

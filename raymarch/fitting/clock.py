@@ -9,7 +9,7 @@ from raymarch.runtime.compiler import seconds_compiling
 
 log = logging.getLogger(__name__)
 
-STOPPED = 30.0  # seconds in a step that no processor was at work, at least, if the process was stopped in it
+MIN_STOPPED_TIME = 30.0  # seconds in a step that no processor was at work, at least, if the process was stopped in it
 
 
 class Clock:
@@ -35,7 +35,7 @@ class Clock:
     @property
     def seconds(self) -> float:
         """Seconds of the fit, in all processes that it went on in."""
-        return self._shown if self._stands else _now() - self._counts_from
+        return self._shown if self._stands else _seconds() - self._counts_from
 
     @property
     def preparation(self) -> float:
@@ -51,7 +51,7 @@ class Clock:
     def set_back(self, seconds: float) -> None:
         """Set the clock to what it showed before a pause."""
         if not self._stands:
-            self._counts_from = _now() - seconds
+            self._counts_from = _seconds() - seconds
 
     def go_on(self, seconds: float, preparation: float) -> None:
         """Set the clock to what it was when the fit was left; the next step compiles, until whose end it stands."""
@@ -64,7 +64,7 @@ class Clock:
     def stepped(self) -> None:
         """Note that the step was made; time in which the process was stopped, as by Ctrl-Z, is left out."""
         took, worked = time.perf_counter() - self._began[0], time.process_time() - self._began[1]
-        if (idle := took - worked) > max(STOPPED, took / 2):
+        if (idle := took - worked) > max(MIN_STOPPED_TIME, took / 2):
             log.warning(
                 "a step stood still for %.0f s, as after Ctrl-Z, while the computer slept or other programs had the"
                 " processors; the fit's seconds leave that out",
@@ -74,9 +74,9 @@ class Clock:
             took -= idle
         if self._stands:
             self._prepared += took
-            self._stands, self._counts_from, self._compiled = False, _now() - self._shown, seconds_compiling()
+            self._stands, self._counts_from, self._compiled = False, _seconds() - self._shown, seconds_compiling()
 
 
-def _now() -> float:
+def _seconds() -> float:
     """Seconds of this computer's clock without those of compiling."""
     return time.perf_counter() - seconds_compiling()

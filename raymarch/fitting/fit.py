@@ -10,12 +10,12 @@ from typing import Any
 from raymarch.arguments.checks import Numbers, callback, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.device.brick_grid import BrickGrid
-from raymarch.fitting.checkpoints.checkpoints import CHECKPOINTS, Checkpoints, Saving
+from raymarch.fitting.checkpoints.checkpoints import CHECKPOINTS, Checkpoints, CheckpointSaver
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import INTERRUPTED, Fit, NoStep, NotFinite, Report
 from raymarch.fitting.settings.settings import FitSettings, settings_for
 from raymarch.geometry.boxes import BOX
-from raymarch.system.interrupt import asked_to_stop
+from raymarch.system.interrupt import catch_first_interrupt
 from raymarch.views.views import Views
 
 
@@ -64,7 +64,7 @@ def fit(
         >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
         (131, 131, 160)
     """
-    saving, halted = Saving(checkpoints), list[bool]()
+    saving, halted = CheckpointSaver(checkpoints), list[bool]()
 
     def over() -> bool:
         if asked() or (between is not None and between(fitter)):
@@ -74,7 +74,7 @@ def fit(
     settings = settings_for(views, settings, **changes)
     with ExitStack() as stack:
         stack.enter_context(saving.alone())
-        asked = stack.enter_context(asked_to_stop())
+        asked = stack.enter_context(catch_first_interrupt())
         fitter = stack.enter_context(Fitter(views, saving.as_found(settings), box=box, started=started))
         if ready is not None:
             ready(fitter)

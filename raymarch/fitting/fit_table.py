@@ -16,25 +16,25 @@ from raymarch.device.brick_grid import grid_for
 from raymarch.device.image_store import ImagePyramid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.fitting.pruning import narrow
 from raymarch.fitting.settings.objective import LOSSES
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.html.card import card, html_of
+from raymarch.html.card import card_html, html_of
 from raymarch.html.picture import curve
-from raymarch.kernels.fit.losses import counting
+from raymarch.kernels.fit.losses import count_targets
 from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.rendering.march_settings import March
 from raymarch.views.views import VIEWS, Views, require_colour
-from raymarch.volumes.transfer_function import MOST_OPAQUE, TRANSFER, TransferFunction, table_picture
+from raymarch.volumes.transfer_function import MAX_OPACITY, TRANSFER, TransferFunction, table_picture
 from raymarch.volumes.volume import VOLUME, Volume
 
 SLOTS = 4
 BETAS, EPS = (0.9, 0.99), 1e-12
-FINAL = 0.01  # of the first rate, at the end
+FINAL_RATE = 0.01  # of the first rate, at the end
 DAMPING = 1e-6  # of the mean of the normal matrix's diagonal
-ROUNDS = 8  # in which numbers at their bounds are held
+MAX_BOUND_ROUNDS = 8  # in which numbers at their bounds are held
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def table_fit_card(fit: TableFit) -> str:
         ("seconds", f"{fit.seconds:.1f}"),
     ]
     drawn = curve(range(len(fit.loss)), np.log10(np.maximum(fit.loss, 1e-30)).tolist(), "log10 of the loss")
-    return card("TableFit", rows, [table_picture(fit.table), drawn])
+    return card_html("TableFit", rows, [table_picture(fit.table), drawn])
 
 
 @checked(
@@ -134,13 +134,15 @@ def fit_table(
         for k in range(steps):
             drawn = store.choose(tiles, drawn, seed, 1.0)
             draw_tiles(buffer.fields, store.fields, tiles, 1, 0.0)
-            counted = counting(buffer.fields, count) if store.masked else count
+            counted = count_targets(buffer.fields, count) if store.masked else count
             buffer.fields.image.grad.fill(0)
             buffer.clear_table_gradient()
             buffer.set_table(table)
             with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-                tape.march(grid, buffer, count, dt, march.min_transmittance, 0.0, behind, variant)
-                tape.compare(buffer, loss, count, behind, 1.0 if views.shows_silhouettes else 0.0, counted)
+                differentiable_passes.march(grid, buffer, count, dt, march.min_transmittance, 0.0, behind, variant)
+                differentiable_passes.compare(
+                    buffer, loss, count, behind, 1.0 if views.shows_silhouettes else 0.0, counted
+                )
             losses[k] = buffer.fields.loss[None]
             gradient = buffer.table_gradient(knots)
             if not np.isfinite(gradient).all():
@@ -166,8 +168,8 @@ class _Adam:
         self._mean = BETAS[0] * self._mean + (1 - BETAS[0]) * gradient
         self._square = BETAS[1] * self._square + (1 - BETAS[1]) * gradient**2
         mean, square = self._mean / (1 - BETAS[0] ** (number + 1)), self._square / (1 - BETAS[1] ** (number + 1))
-        moved = self._rgba - self._rate * FINAL**progress * mean / (np.sqrt(square) + EPS)
-        self._rgba = moved.clip(0, [1, 1, 1, MOST_OPAQUE])
+        moved = self._rgba - self._rate * FINAL_RATE**progress * mean / (np.sqrt(square) + EPS)
+        self._rgba = moved.clip(0, [1, 1, 1, MAX_OPACITY])
         return self._rgba
 
 
@@ -191,7 +193,7 @@ def gauss_newton_step(volume: Volume, views: Views, march: March, rays: int, see
             residual = (views.rgb(i).reshape(-1, 3)[pixels] - seen.image()[:, :3]).reshape(-1)
             slopes = seen.tangents(columns)[:, :3].reshape(-1, size)
             normal, right = normal + slopes.T @ slopes, right + slopes.T @ residual
-    most = np.tile([1.0, 1.0, 1.0, MOST_OPAQUE], len(table.values))
+    most = np.tile([1.0, 1.0, 1.0, MAX_OPACITY], len(table.values))
     return table.with_rgba(bounded_step(normal, right, table.rgba.ravel(), most).reshape(-1, 4))
 
 
@@ -205,7 +207,7 @@ def bounded_step(normal: np.ndarray, right: np.ndarray, start: np.ndarray, most:
     """Numbers after a step that solves `normal step = right`, from 0 to `most`; those that end there are held there."""
     damped = normal + DAMPING * np.trace(normal) / len(start) * np.eye(len(start))
     step, free = np.zeros(len(start)), np.ones(len(start), bool)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_BOUND_ROUNDS):
         held = np.where(free, 0.0, step)
         step = held.copy()
         step[free] = np.linalg.solve(damped[np.ix_(free, free)], (right - damped @ held)[free])

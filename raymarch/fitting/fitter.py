@@ -21,34 +21,34 @@ from raymarch.device.grid_layout import set_numbers
 from raymarch.device.image_store import ImagePyramid, ImageStore
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.fitting.clock import Clock
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan.budget import keeps_colours
 from raymarch.fitting.plan.plan import Plan, plan_fit
 from raymarch.fitting.pruning import Pruning, narrow, reopen
 from raymarch.fitting.report import Report, curves, require_finite, rows_of, volume_of
-from raymarch.fitting.schedule import Position, Schedule, ending, is_early
+from raymarch.fitting.schedule import Position, Schedule, describe_ending, is_early
 from raymarch.fitting.settings.optimiser import Rates
 from raymarch.fitting.settings.settings import FitSettings, settings_for
-from raymarch.fitting.through_table import march_of
+from raymarch.fitting.table_activation import march_of
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import CAMERA, Camera
-from raymarch.html.card import card, html_of
+from raymarch.html.card import card_html, html_of
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
 from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
 from raymarch.rendering.march_settings import MARCH, March, set_ray_settings
 from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.renderer import BACKGROUND, render_camera
-from raymarch.views.display_values import MOST_SUPERSAMPLE, decibels
+from raymarch.views.display_values import MAX_SUPERSAMPLE, decibels
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume
 
 log = logging.getLogger(__name__)
 
-REPORT_EVERY = 25
-DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
+REPORT_INTERVAL = 25
+RAYS_PER_DISTORTION_RAY = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
 class Fitter(Holder):
@@ -94,7 +94,7 @@ class Fitter(Holder):
             plan.start(self.grid)
             self.tiles, self.side = max(rays // (area := self.images.use(0).fields.tile ** 2), 1), 1
             self.rays = self.tiles * area
-            most = max(self.rays * plan.settings.supersample**2, MOST_SUPERSAMPLE**2)
+            most = max(self.rays * plan.settings.supersample**2, MAX_SUPERSAMPLE**2)
             self.buffer = owners.enter_context(RayBuffer(most, keeps_colours(plan.settings)))
             if plan.near_gradient > 0:
                 self.buffer.set_near(plan.near, plan.near_gradient)
@@ -144,7 +144,7 @@ class Fitter(Holder):
             over = self.progress >= 1 or stop()
             if self.steps_done == 1:
                 since, drawn = self.seconds, 0  # the first step compiles
-            if self.steps_done % REPORT_EVERY == 0 or over:
+            if self.steps_done % REPORT_INTERVAL == 0 or over:
                 yield self.report(drawn / max(self.seconds - since, 1e-9))
                 since, drawn = self.seconds, 0  # what is done with a report is no time of the fit's rays
         if self.progress >= 1:
@@ -188,7 +188,7 @@ class Fitter(Holder):
         set_numbers(fields, draw=(self.settings.seed * 2654435761 + self.steps_done) % 2**31)
         if jitter > 0:
             jitter_parts(fields, self.settings.seed, self.steps_done, self.rays_a_step, self.side**2, jitter)
-        return losses.counting(fields, self.rays) if store.masked else self.rays
+        return losses.count_targets(fields, self.rays) if store.masked else self.rays
 
     def _differentiate(self, counted: int) -> None:
         """March of a step's rays, its losses, and the gradient of both."""
@@ -200,12 +200,16 @@ class Fitter(Holder):
         buffer.fields.image.grad.fill(0)
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             ends = s.step * grid.voxel, s.min_transmittance
-            tape.march(grid, buffer, count, *ends, s.min_weight, behind, variant, self.plan.near_gradient > 0)
-            tape.compare(buffer, objective.robust, self.rays, behind, opacity, counted, self.side**2)
+            differentiable_passes.march(
+                grid, buffer, count, *ends, s.min_weight, behind, variant, self.plan.near_gradient > 0
+            )
+            differentiable_passes.compare(buffer, objective.robust, self.rays, behind, opacity, counted, self.side**2)
             if weight := objective.distortion_weight:
-                tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
+                differentiable_passes.add_distortion(
+                    grid, buffer, max(count // RAYS_PER_DISTORTION_RAY, 1), *ends, self.plan.reach, weight
+                )
             for each in objective.regularisers:
-                tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
+                differentiable_passes.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
 
     def _refresh(self, least: float | None) -> None:
         self.store = self.images.use(self.plan.halvings_of(self._level))
@@ -248,7 +252,7 @@ class Fitter(Holder):
 
     def ending(self) -> str:
         """How a fit that is at its end has ended, "done" or more; said in the log where time ended it too early."""
-        ended = ending(self.steps_done, self.settings, self._level)
+        ended = describe_ending(self.steps_done, self.settings, self._level)
         if is_early(ended) and not self._told_early:
             log.warning("the fit is %s", ended)
             self._told_early = True
@@ -281,4 +285,4 @@ def fitter_card(fitter: Fitter) -> str:
         *rows_of(last, fitter.box),
         ("seconds", f"{fitter.seconds:.1f}" if last is None else f"{last.seconds:.1f}, left {last.seconds_left:.0f}"),
     ]
-    return card("Fitter", rows, curves(fitter.history))
+    return card_html("Fitter", rows, curves(fitter.history))

@@ -24,21 +24,24 @@ from raymarch.fitting.plan.plan import Plan, plan_fit
 from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings.settings import FitSettings, settings_for
 from raymarch.geometry.boxes import BOX
-from raymarch.geometry.camera import SIDE as PIXELS
+from raymarch.geometry.camera import PIXELS_A_SIDE as PIXELS
 from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.html.card import html_of, record_card
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.views import Views
 from raymarch.volumes.volume import VOLUME, AnyVolume
 
-PROBE = 40  # steps of the fit in small
+PROBE_STEPS = 40  # steps of the fit in small
 PROBE_SECONDS = 10.0  # of it at most, where steps take long: levels then begin by the time
-ONE_RAY = 0.7  # of them at least have one ray a pixel, which a fit begins with until each was drawn often enough
-SETTLED = 0.65  # a step of a whole fit takes so much of one of those, as most of the volume is empty by then; measured
-HALVINGS = 40  # until it is known how many steps a part has time for
-LOOK = 0.5  # of what it takes to begin a level goes to looking which cells are empty, where no look was measured
-SIDE = 128  # pixels a side of the image that a rendering's time is measured on
-SIDE_ON_GPU = 512  # the same there, which has hardly begun with fewer
+# of them at least have one ray a pixel, which a fit begins with until each was drawn often enough
+MIN_SINGLE_RAY_FRACTION = 0.7
+# a step of a whole fit takes so much of one of those, as most of the volume is empty by then; measured
+SETTLED_COST = 0.65
+BISECTIONS = 40  # until it is known how many steps a part has time for
+# of what it takes to begin a level goes to looking which cells are empty, where no look was measured
+OCCUPANCY_COST = 0.5
+IMAGE_SIDE = 128  # pixels a side of the image that a rendering's time is measured on
+IMAGE_SIDE_ON_GPU = 512  # the same there, which has hardly begun with fewer
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def forecast_rendering(volume: AnyVolume, width: int = 800, height: int = 800) -
             f"an image of {width} x {height} pixels takes about {needed.total:,} bytes but {free:,} are free;"
             " take a smaller one"
         )
-    side = SIDE if runtime.on_cpu() else SIDE_ON_GPU
+    side = IMAGE_SIDE if runtime.runs_on_cpu() else IMAGE_SIDE_ON_GPU
     camera = orbit_of_volume(volume.box, 1, size=side)[0]
     with Renderer(volume) as renderer:
         renderer.render(camera, depth=False)
@@ -154,10 +157,12 @@ class Cost:
 
     @staticmethod
     def of(plan: Plan) -> Cost:
-        """Cost of a plan's fit, by one of `PROBE` steps or `PROBE_SECONDS` through all levels, the last of several rays
-        a pixel where the fit's are."""
-        begin = max(plan.settings.supersample_from, ONE_RAY)
-        small = replace(plan.settings, steps=PROBE, seconds=PROBE_SECONDS, refresh=PROBE // 4, supersample_seen=0.0)
+        """Cost of a plan's fit, by one of `PROBE_STEPS` steps or `PROBE_SECONDS` through all levels, the last of
+        several rays a pixel where the fit's are."""
+        begin = max(plan.settings.supersample_from, MIN_SINGLE_RAY_FRACTION)
+        small = replace(
+            plan.settings, steps=PROBE_STEPS, seconds=PROBE_SECONDS, refresh=PROBE_STEPS // 4, supersample_seen=0.0
+        )
         small = replace(small, supersample_from=begin)
         taken: dict[tuple[int, int], list[tuple[float, bool]]] = defaultdict(list)
         age, level = 0, 0
@@ -198,7 +203,7 @@ class Cost:
     def _fitting(self, level: int, side: int, age: float, seconds: float) -> float:
         """Steps of a part that begins `age` steps into its level, in so many seconds."""
         least, most = 0.0, seconds / self._each(level, side)
-        for _ in range(HALVINGS):
+        for _ in range(BISECTIONS):
             steps = (least + most) / 2
             if self._part(level, side, age, steps) < seconds:
                 least = steps
@@ -210,7 +215,7 @@ class Cost:
         """Seconds of so many steps, which begin `age` steps into a level."""
         kind, each = self.kinds.get((level, side), Kind()), self._each(level, side)
         looks = self.schedule.looks_by(age + steps) - self.schedule.looks_by(age)
-        look = max(float(np.mean(kind.looks)) - each, 0.0) if kind.looks else LOOK * kind.begin
+        look = max(float(np.mean(kind.looks)) - each, 0.0) if kind.looks else OCCUPANCY_COST * kind.begin
         return kind.begin + steps * each + looks * look
 
     def _each(self, level: int, side: int) -> float:
@@ -219,7 +224,7 @@ class Cost:
         some = self.kinds.get((level, side), Kind()).steps
         alike = [second for (_, rays), kind in self.kinds.items() if rays == side for second in kind.steps]
         every = [second for kind in self.kinds.values() for second in kind.steps]
-        return SETTLED * float(np.mean(some or alike or every or [kind.begin for kind in self.kinds.values()]))
+        return SETTLED_COST * float(np.mean(some or alike or every or [kind.begin for kind in self.kinds.values()]))
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,16 @@ from raymarch.device.pool import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.kernels.fit.photometry import NUMBERS_A_VIEW, add_photometry
-from raymarch.views.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged
+from raymarch.views.exposure import NEUTRAL_EXPOSURE, exposures_of, normalise_exposures
 from raymarch.views.views import Views
 
 log = logging.getLogger(__name__)
 
-EVERY = 25  # steps between two updates
-FIRST = 25  # steps before exposures: what a volume has taken for its own by then it gives back slowly
-KEPT = 0.5  # of the sums, over an update: those of an older volume fade
-RIDGE = (1.0, 100.0)  # pixels' worth of a gain of 1, of an offset of 0: blur lowers gains and lifts offsets
-ROBUST = 0.1  # residual from which on a pixel counts less [display value]
+UPDATE_INTERVAL = 25  # steps between two updates
+FIRST_STEP = 25  # steps before exposures: what a volume has taken for its own by then it gives back slowly
+SUM_DECAY = 0.5  # of the sums, over an update: those of an older volume fade
+EXPOSURE_RIDGE = (1.0, 100.0)  # pixels' worth of a gain of 1, of an offset of 0: blur lowers gains and lifts offsets
+ROBUST_RESIDUAL = 0.1  # residual from which on a pixel counts less [display value]
 BACKGROUND_RIDGE = 1.0  # rays' worth of the background staying as it is
 
 
@@ -61,14 +61,14 @@ class Photometry(Closing):
         if self._sums is None:
             return
         store = self._images.store
-        call = (store.views, self._tiles, parts, self.behind, ROBUST)
+        call = (store.views, self._tiles, parts, self.behind, ROBUST_RESIDUAL)
         add_photometry(buffer.fields, store.fields, self._sums.fields, *call)
-        if (step + 1) % EVERY == 0:
-            moments, behind = self._sums.take(KEPT if step + 1 >= FIRST else 0.0)
+        if (step + 1) % UPDATE_INTERVAL == 0:
+            moments, behind = self._sums.take(SUM_DECAY if step + 1 >= FIRST_STEP else 0.0)
             if self._learns:
-                self.background = stepped(self.background, behind)
-            if self._settings.exposure and step + 1 >= FIRST:
-                self.exposures = gauged(exposures_of(moments, RIDGE))
+                self.background = step_background(self.background, behind)
+            if self._settings.exposure and step + 1 >= FIRST_STEP:
+                self.exposures = normalise_exposures(exposures_of(moments, EXPOSURE_RIDGE))
                 self._images.set_exposures(self.exposures)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -106,7 +106,7 @@ def mean_colour(views: Views) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def stepped(background: tuple[float, float, float], sums: np.ndarray) -> tuple[float, float, float]:
+def step_background(background: tuple[float, float, float], sums: np.ndarray) -> tuple[float, float, float]:
     """Background after a Newton step, within 0..1.
 
     The image is linear in it, with the slope T, so the loss has the slope sum w T (image - truth) and the second

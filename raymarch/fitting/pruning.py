@@ -14,7 +14,7 @@ from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.settings.settings import FitSettings
-from raymarch.fitting.through_table import march_of
+from raymarch.fitting.table_activation import march_of
 from raymarch.kernels.field import occupancy
 from raymarch.kernels.fit.hull import bound_density
 from raymarch.kernels.integrator.mark_seen import mark_seen
@@ -24,11 +24,12 @@ from raymarch.volumes.transfer_function import TransferFunction
 
 log = logging.getLogger(__name__)
 
-SHARE = 1 / 16  # of the rays that are asked: each cell that a camera sees is seen by many
-FEWEST = 32  # steps' worth of rays
-HARDER = ((0.01, True), (0.01, False), (0.03, False), (0.1, False))  # weight, and whether neighbours stay
-UNSEEN = 1e-3  # weight up to which nobody sees a cell of a sparse grid, unless the settings say it
-LEAST_KEPT = 0.25  # of the occupied cells: where most must go they are no leavings, but a fog that is still to clear
+RAY_FRACTION = 1 / 16  # of the rays that are asked: each cell that a camera sees is seen by many
+MIN_BATCHES = 32  # steps' worth of rays
+FALLBACK_WEIGHTS = ((0.01, True), (0.01, False), (0.03, False), (0.1, False))  # weight, and whether neighbours stay
+MIN_SEEN_WEIGHT = 1e-3  # weight up to which nobody sees a cell of a sparse grid, unless the settings say it
+# of the occupied cells: where most must go they are no leavings, but a fog that is still to clear
+MIN_KEPT_FRACTION = 0.25
 
 
 class Pruning:
@@ -55,9 +56,9 @@ class Pruning:
         is over 0 and any would stay."""
         least = self._settings.prune_weight
         if least is None:
-            least = UNSEEN if isinstance(self.grid, BrickGrid) else 0.0
+            least = MIN_SEEN_WEIGHT if isinstance(self.grid, BrickGrid) else 0.0
         if least > 0:
-            seen = widened(self._seen(least))
+            seen = dilate(self._seen(least))
             if (seen & self.grid.occupied_cells()).any():
                 self._keep(seen)
             else:
@@ -74,10 +75,10 @@ class Pruning:
             return True
         before, wanted, size = (grid.allowed_cells(), grid.occupied_cells()), grid.wanted(shape), _words(shape)
         what = f"{wanted:,} bricks are wanted for {size} samples but there is room for {grid.room:,}"
-        for least, wide in HARDER:
+        for least, wide in FALLBACK_WEIGHTS:
             seen = self._seen(least)
-            self._keep(widened(seen) if wide else seen)
-            if grid.occupied_cells().sum() > LEAST_KEPT * before[1].sum() and _has_room(grid, shape, most):
+            self._keep(dilate(seen) if wide else seen)
+            if grid.occupied_cells().sum() > MIN_KEPT_FRACTION * before[1].sum() and _has_room(grid, shape, most):
                 log.warning(
                     "%s, so cells are empty that no ray has %g of its light from; give more memory", what, least
                 )
@@ -94,7 +95,7 @@ class Pruning:
         tile = self._store.fields.tile**2
         tiles = max(s.rays // tile, 1)
         occupancy.cells_in(np.zeros(grid.cells, np.uint8), grid.fields.seen)
-        for batch in range(max(round(SHARE * self._store.listed / tiles), FEWEST)):
+        for batch in range(max(round(RAY_FRACTION * self._store.listed / tiles), MIN_BATCHES)):
             self._store.choose(tiles, batch * tiles, s.seed + 1)
             draw_tiles(rays, self._store.fields, tiles, 1, self._near)
             ends = s.step * grid.voxel, s.min_transmittance
@@ -114,7 +115,7 @@ def _has_room(grid: BrickGrid, shape: Sequence[int], most: Callable[[int], int])
     return wanted <= grid.room or (wanted <= most(grid.room) and grid.grow(wanted))
 
 
-def widened(cells: np.ndarray) -> np.ndarray:
+def dilate(cells: np.ndarray) -> np.ndarray:
     """Marks (x, y, z) and their neighbours', corners included.
 
     Example:

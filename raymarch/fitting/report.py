@@ -17,12 +17,12 @@ from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.settings.settings import FitSettings
-from raymarch.fitting.through_table import clear_raws, march_of
-from raymarch.html.card import card, html_of, numbers
+from raymarch.fitting.table_activation import clear_raws, march_of
+from raymarch.html.card import card_html, html_of, numbers_text
 from raymarch.html.picture import curve
 from raymarch.system.versions import version_of
 from raymarch.views.identity import record_of
-from raymarch.views.views import MASKS_AS, VIEWS, Views
+from raymarch.views.views import MASK_MEANINGS, VIEWS, Views
 from raymarch.volumes.volume import Volume, volume_picture
 
 INTERRUPTED = "interrupted"
@@ -89,12 +89,12 @@ def fit_card(fit: Fit) -> str:
         *rows_of(fit.history[-1] if fit.history else None, fit.box),
         ("resumed from step", fit.resumed_from),
     ]
-    return card("Fit", rows, [volume_picture(fit.volume), *curves(fit.history)])
+    return card_html("Fit", rows, [volume_picture(fit.volume), *curves(fit.history)])
 
 
 def rows_of(last: Report | None, box: np.ndarray) -> list[tuple[str, object]]:
     """Rows of the last `Report`, or None: samples, box, PSNR, loss, occupancy."""
-    where = ("box", f"{numbers(box[0])} to {numbers(box[1])}")
+    where = ("box", f"{numbers_text(box[0])} to {numbers_text(box[1])}")
     if last is None:
         return [where]
     return [
@@ -128,7 +128,7 @@ def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str,
 def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:
     """Provenance of a fitted volume: settings, views, versions and what is told."""
     source = {"source": views.source, "count": len(views), "downscale": views.downscale, "holdout": views.holdout}
-    source |= {} if views.masks_as == MASKS_AS[0] else {"masks": views.masks_as}
+    source |= {} if views.masks_as == MASK_MEANINGS[0] else {"masks": views.masks_as}
     source |= {} if views.origin is None else {"origin": list(views.origin)}
     return {"settings": settings.record(), "views": source | record_of(views), **told, "versions": versions()}
 

@@ -15,14 +15,14 @@ from raymarch.volumes.volume import Volume
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedVolume:
     """Place of a saved volume, and why it is not where it was wanted; "" if it is."""
 
     path: Path
     why: str = ""
 
 
-def keep(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) -> Kept:
+def save_volume(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) -> SavedVolume:
     """Volume of a fit saved to `path`, or beside it where it was cut short and `path` is a finished one.
 
     Where it cannot be written there, it goes to the working folder, the temporary one or the home, under a name that
@@ -38,22 +38,22 @@ def keep(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) 
     wanted = Path(path)
     place, why = wanted, ""
     if cut_short(volume.provenance.get("ended")) and _is_finished(wanted):
-        place = next(p for p in _numbered(wanted, ".interrupted") if not _is_something(p) or _is_cut_short(p))
+        place = next(p for p in _numbered_paths(wanted, ".interrupted") if not _is_something(p) or _is_cut_short(p))
         why = f"{wanted} is finished and stays as it was; this one, cut short, is {place}"
     try:
         save(volume, place, overwrite and place == wanted)
-        return Kept(place, why)
+        return SavedVolume(place, why)
     except RaymarchError as error:
         for folder in (Path.cwd, _private_folder, Path.home):
             if second := _saved_in(folder, volume, wanted):
-                return Kept(second, f"{error}; it is saved as {second}, move it from there")
+                return SavedVolume(second, f"{error}; it is saved as {second}, move it from there")
         raise
 
 
 def _saved_in(folder: Callable[[], Path], volume: Volume, wanted: Path) -> Path | None:
     """Where it was saved in the folder, under a name as wanted that was free; None if it could not be."""
     try:
-        path = next(p for p in _numbered(folder() / wanted.name) if not _is_something(p))
+        path = next(p for p in _numbered_paths(folder() / wanted.name) if not _is_something(p))
         save(volume, path)
         return path
     except (RaymarchError, OSError, RuntimeError):  # RuntimeError: there is no home
@@ -65,7 +65,7 @@ def _private_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="raymarch-"))
 
 
-def _numbered(path: Path, extra: str = "") -> Iterator[Path]:
+def _numbered_paths(path: Path, extra: str = "") -> Iterator[Path]:
     """`ball.h5` as ball.h5, ball-2.h5, ball-3.h5 and so on, with something extra before the suffix."""
     for i in range(1, 1000):
         yield path.with_name(f"{path.stem}{extra}{f'-{i}' if i > 1 else ''}{path.suffix}")
@@ -77,14 +77,14 @@ def _is_something(path: Path) -> bool:
 
 def _is_finished(path: Path) -> bool:
     """Whether it is a volume that was not cut short; one that no fit made is."""
-    return _ended(path) is not None and not _is_cut_short(path)
+    return _fit_ending(path) is not None and not _is_cut_short(path)
 
 
 def _is_cut_short(path: Path) -> bool:
-    return cut_short(_ended(path))
+    return cut_short(_fit_ending(path))
 
 
-def _ended(path: Path) -> object:
+def _fit_ending(path: Path) -> object:
     """How the fit of a volume file ended, as it says itself; "" where it does not, None where it is no volume."""
     try:
         return describe(path).provenance.get("ended") or ""

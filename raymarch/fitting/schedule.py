@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from raymarch.fitting.settings.optimiser import length
+from raymarch.fitting.settings.optimiser import relative_length
 from raymarch.fitting.settings.settings import FitSettings
 
 DONE = "done"
-FEW_STEPS = 300  # under which a fit is told to be a poor one
-LATE = 0.2  # share of the time from which on it may lead a fit that has a limit of steps too
-PACE = 0.7  # power of the share of time that is the share of steps: those of coarse levels are quicker
+MIN_STEPS = 300  # under which a fit is told to be a poor one
+FIRST_TIMED_PROGRESS = 0.2  # share of the time from which on it may lead a fit that has a limit of steps too
+PACE_POWER = 0.7  # power of the share of time that is the share of steps: those of coarse levels are quicker
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Schedule:
         by_steps = steps / self.steps if self.steps else 0.0
         by_seconds = seconds / self.seconds if self.seconds else 0.0
         if self.steps is not None:  # so that a fit which comes to its steps in time is the same in each run
-            by_seconds = (by_seconds - LATE) / (1 - LATE)
+            by_seconds = (by_seconds - FIRST_TIMED_PROGRESS) / (1 - FIRST_TIMED_PROGRESS)
         return min(max(by_steps, by_seconds), 1.0)
 
     def sooner(self, progress: float, steps: float) -> float:
@@ -75,7 +75,7 @@ class Schedule:
             >>> [Schedule(None, 60.0, ((0.0, 1.0),), early=2.0).sooner(1.0, steps) for steps in (900, 1800, 9000)]
             [1.0, 1.2, 2.0]
         """
-        return min(length(progress, self.even(progress, steps)), self.early)
+        return min(relative_length(progress, self.even(progress, steps)), self.early)
 
     def even(self, progress: float, steps: float) -> float:
         """Steps that a fit of one pace throughout would have done by now, of as many in all.
@@ -87,11 +87,11 @@ class Schedule:
         """
         by_seconds = self.seconds and (self.steps is None or progress > steps / self.steps)
         slower = by_seconds and len(self.levels) > 1
-        return steps * progress ** (1 - PACE) if slower else steps
+        return steps * progress ** (1 - PACE_POWER) if slower else steps
 
     def is_long(self, progress: float, steps: int) -> bool:
         """Whether a fit that is so far after so many steps will have more than the short ones."""
-        return length(progress, self.even(progress, steps)) > 1
+        return relative_length(progress, self.even(progress, steps)) > 1
 
     def level(self, progress: float, steps: float = 0.0) -> int:
         """Index of the coarse-to-fine level, from 0, after so many steps."""
@@ -153,13 +153,13 @@ class Schedule:
         return most if self.steps is None else min(seconds * (1 - progress) / max(progress, 1e-9), most)
 
 
-def ending(steps: int, settings: FitSettings, level: int | None = None) -> str:
+def describe_ending(steps: int, settings: FitSettings, level: int | None = None) -> str:
     """ "done", or what a person should know about a fit that was over after so many steps, at a level of its grid."""
     if settings.seconds is None or (settings.steps is not None and steps >= settings.steps):
         return DONE
     levels = len(settings.levels)
     unfinished = level is not None and level < levels - 1
-    if unfinished or steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
+    if unfinished or steps < min(MIN_STEPS, settings.steps or MIN_STEPS):
         where = f", at level {level + 1} of {levels} of its grid" if unfinished and level is not None else ""
         return (
             f"{DONE} after only {steps} step{'s' if steps > 1 else ''}{where}; give more seconds, smaller images"

@@ -14,14 +14,16 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import project, project_slope
 from raymarch.geometry.pose import exp_rigid
 
-POINTS, TURNS = 4, 6  # points an axis of the box that are looked at, and Gauss-Newton steps over them
-NEAREST = 0.05  # of the box's diagonal: points nearer to a camera, or behind it, are not looked at
-LEVEL = 0.12  # mean square of the right axes along the up they agree on: photographs held level to some 20 degrees
-SPREAD = 0.03  # and of their second direction: less, and all of them look one way
-AGREED = 0.3  # length of the mean of the cameras' own up axes
-ROUNDS = 20
-GUESSED = "across the plane of the cameras"
-PARALLEL = 1e4  # condition from which lines meet in no point
+# points an axis of the box that are looked at, and Gauss-Newton steps over them
+POINTS_AN_AXIS, GAUSS_NEWTON_STEPS = 4, 6
+MIN_DISTANCE_FRACTION = 0.05  # of the box's diagonal: points nearer to a camera, or behind it, are not looked at
+# mean square of the right axes along the up they agree on: photographs held level to some 20 degrees
+MAX_LEVEL_RESIDUAL = 0.12
+MIN_AXIS_SPREAD = 0.03  # and of their second direction: less, and all of them look one way
+MIN_UP_AGREEMENT = 0.3  # length of the mean of the cameras' own up axes
+MAX_ROUNDS = 20
+GUESSED_UP = "across the plane of the cameras"
+MAX_CONDITION = 1e4  # condition from which lines meet in no point
 
 
 def similarity(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> np.ndarray:
@@ -48,12 +50,12 @@ def similarity(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers |
     out = np.eye(4)
     out[:3, :3] = scale * turn
     out[:3, 3] = there.mean(0) - scale * turn @ here.mean(0)
-    return out if box is None else _seen_alike(out, cameras, onto, np.asarray(box, float))
+    return out if box is None else _match_sight(out, cameras, onto, np.asarray(box, float))
 
 
-def _seen_alike(found: np.ndarray, cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray) -> np.ndarray:
+def _match_sight(found: np.ndarray, cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray) -> np.ndarray:
     """The similarity near `found` by which the cameras see the box's points where the others do."""
-    axes = np.linspace(box[0], box[1], POINTS).T
+    axes = np.linspace(box[0], box[1], POINTS_AN_AXIS).T
     corners = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
     middle, reach = box.mean(0), float(np.linalg.norm(box[1] - box[0]))
     moves = np.zeros((len(corners), 3, 7))  # of a point: shifts in parts of the reach, turns and scale about the middle
@@ -61,11 +63,14 @@ def _seen_alike(found: np.ndarray, cameras: Sequence[Camera], onto: Sequence[Cam
     for a in range(3):
         moves[:, :, 3 + a] = np.cross(np.eye(3)[a], corners - middle)
     moves[:, :, 6] = corners - middle
-    for _ in range(TURNS):
+    for _ in range(GAUSS_NEWTON_STEPS):
         H, g = np.zeros((7, 7)), np.zeros(7)
         for camera, other in zip(cameras, onto, strict=True):
-            (here, slope, near), (there, _, too) = _pixels(carried(camera, found), corners), _pixels(other, corners)
-            use = (near > NEAREST * reach) & (too > NEAREST * reach)
+            (here, slope, near), (there, _, too) = (
+                _pixels(transform_camera(camera, found), corners),
+                _pixels(other, corners),
+            )
+            use = (near > MIN_DISTANCE_FRACTION * reach) & (too > MIN_DISTANCE_FRACTION * reach)
             J = (slope[use] @ moves[use]).reshape(-1, 7)  # of the points; the cameras move the other way
             H, g = H + J.T @ J, g + J.T @ (here - there)[use].ravel()
         if not np.linalg.cond(H) < 1e12:
@@ -87,13 +92,13 @@ def _pixels(camera: Camera, points: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     return pixels, project_slope(local, camera.focal, camera.lens) @ turn.T, depth
 
 
-def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> list[Camera]:
+def align_cameras(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> list[Camera]:
     """Gauge-aligned cameras: moved by the `similarity` that brings them nearest to the others; `box` as there."""
     moved = similarity(cameras, onto, box)
-    return [carried(camera, moved) for camera in cameras]
+    return [transform_camera(camera, moved) for camera in cameras]
 
 
-def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
+def transform_camera(camera: Camera, world_from_world: np.ndarray) -> Camera:
     """Camera moved by a similarity of the world (4, 4); it sees the moved world as it saw the other."""
     scale = np.cbrt(np.linalg.det(world_from_world[:3, :3]))
     pose = camera.world_from_camera.copy()
@@ -103,10 +108,12 @@ def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
     return replace(camera, world_from_camera=pose, focal=focal)
 
 
-def apart(cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def pose_differences(
+    cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """How far cameras are turned from others (camera,) [degree], and moved, in shares of these' distances to the middle
     of a box (2, 3), of a twentieth of its diagonal at least."""
-    middle, least = box.mean(0), NEAREST * float(np.linalg.norm(box[1] - box[0]))
+    middle, least = box.mean(0), MIN_DISTANCE_FRACTION * float(np.linalg.norm(box[1] - box[0]))
     degrees, share = [], []
     for a, b in zip(cameras, onto, strict=True):
         turn = a.world_from_camera[:3, :3].T @ b.world_from_camera[:3, :3]
@@ -133,18 +140,18 @@ def up_of_cameras(eyes: np.ndarray, turns: np.ndarray) -> tuple[np.ndarray, str]
     rights, ups = turns[:, :, 0], turns[:, :, 1]
     mean = ups.mean(0)
     weights = np.ones(len(rights))
-    for _ in range(ROUNDS):  # a camera on its side counts for little
+    for _ in range(MAX_ROUNDS):  # a camera on its side counts for little
         values, vectors = np.linalg.eigh((weights[:, None] * rights).T @ rights / weights.sum())
         weights = 1 / (0.1 + np.abs(rights @ vectors[:, 0]))
-    if values[0] < LEVEL and values[1] > SPREAD and abs(mean @ vectors[:, 0]) > 0.05:
+    if values[0] < MAX_LEVEL_RESIDUAL and values[1] > MIN_AXIS_SPREAD and abs(mean @ vectors[:, 0]) > 0.05:
         return vectors[:, 0] * np.sign(mean @ vectors[:, 0]), "across the right axes of all cameras"
-    if np.linalg.norm(mean) > AGREED:
-        for _ in range(ROUNDS):
+    if np.linalg.norm(mean) > MIN_UP_AGREEMENT:
+        for _ in range(MAX_ROUNDS):
             mean = mean / np.linalg.norm(mean)
             mean = (ups / (0.1 + np.linalg.norm(ups - mean, axis=1))[:, None]).sum(0)
         return mean / np.linalg.norm(mean), "mean up of the cameras"
     normal = np.linalg.svd(eyes - eyes.mean(0))[2][2]
-    return normal * (np.sign(mean @ normal) or 1.0), GUESSED
+    return normal * (np.sign(mean @ normal) or 1.0), GUESSED_UP
 
 
 def meeting_of_axes(cameras: Sequence[Camera]) -> np.ndarray | None:
@@ -174,6 +181,6 @@ def nearest_to_lines(
     if weights is not None:
         across = weights[:, None, None] * across
     normal = across.sum(0)
-    if not np.linalg.cond(normal) <= PARALLEL:
+    if not np.linalg.cond(normal) <= MAX_CONDITION:
         return None
     return np.linalg.solve(normal, (across @ places[:, :, None]).sum(0)[:, 0])

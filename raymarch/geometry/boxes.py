@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD, Check, Numbers, array, mended, shape_of
+from raymarch.arguments.checks import MAX_COORDINATE, Check, Numbers, array, shape_of, with_cure
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 
-CORNERS = array(2, 3, low=-WORLD, high=WORLD, cure="scale the world")
-CORNERS = replace(CORNERS, wanted=f"(2, 3): the lower corner, then the upper, within {WORLD:g} of the origin")
-CORNERS = mended(CORNERS, lambda value: _box_cure(value))
+CORNERS = array(2, 3, low=-MAX_COORDINATE, high=MAX_COORDINATE, cure="scale the world")
+CORNERS = replace(CORNERS, wanted=f"(2, 3): the lower corner, then the upper, within {MAX_COORDINATE:g} of the origin")
+CORNERS = with_cure(CORNERS, lambda value: _box_cure(value))
 
 
 def require_box(box: Numbers) -> np.ndarray:
@@ -26,7 +26,7 @@ def require_box(box: Numbers) -> np.ndarray:
         if (corners[0] > corners[1]).all():
             cure += "; give the two the other way round"
         raise RaymarchError(f"box {corners.tolist()} is empty; {cure}")
-    if (corners[1] - corners[0]).min() < 1 / WORLD:
+    if (corners[1] - corners[0]).min() < 1 / MAX_COORDINATE:
         raise RaymarchError(f"box {corners.tolist()} is too thin for single precision; scale the world")
     return corners
 
@@ -63,7 +63,7 @@ def _affine_cure(value: Any) -> str:
     }.get(shape or (), "")
 
 
-AFFINE = mended(array(4, 4, low=-WORLD, high=WORLD, cure="scale the world"), _affine_cure)
+AFFINE = with_cure(array(4, 4, low=-MAX_COORDINATE, high=MAX_COORDINATE, cure="scale the world"), _affine_cure)
 
 
 def require_affine(world_from_index: Numbers) -> np.ndarray:
@@ -84,7 +84,7 @@ def require_affine(world_from_index: Numbers) -> np.ndarray:
             cure = "it looks transposed, pass its .T"
         raise RaymarchError(f"world_from_index has last row {affine[3].tolist()}, want 0, 0, 0, 1; {cure}")
     edges = np.linalg.norm(affine[:3, :3], axis=0)
-    if not edges.min() > 1 / WORLD:
+    if not edges.min() > 1 / MAX_COORDINATE:
         raise RaymarchError(f"world_from_index has voxels of {edges.tolist()}; scale the world to edges near 1")
     return affine
 

@@ -7,38 +7,38 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raymarch.arguments.checks import (
-    WORLD,
+    MAX_COORDINATE,
     Check,
     Numbers,
     ReadOnly,
     Wrong,
     array,
+    describe_value,
     instance_of,
-    mended,
     number,
     numeric,
     shape_of,
-    shown,
     vector,
     whole,
+    with_cure,
 )
-from raymarch.arguments.declared import checked, named
+from raymarch.arguments.declared import checked, suggest_names
 from raymarch.errors import RaymarchError
-from raymarch.geometry.lens import LENS, PLAIN, Lens, project, require_invertible, starts, unproject
+from raymarch.geometry.lens import LENS, PINHOLE_LENS, Lens, project, ray_starts, require_invertible, unproject
 from raymarch.geometry.pose import look_at, require_rigid
 from raymarch.geometry.rays import Rays
-from raymarch.html.card import card, html_of, numbers
+from raymarch.html.card import card_html, html_of, numbers_text
 from raymarch.html.picture import sketch
 
-MOST_A_SIDE = 1 << 20  # pixels
-SIDE = whole(1, MOST_A_SIDE, cure="an image has pixels, and not so many")
-MOST_PIXELS = 2**31 - 1  # that can be counted on the device
+MAX_SIDE = 1 << 20  # pixels
+PIXELS_A_SIDE = whole(1, MAX_SIDE, cure="an image has pixels, and not so many")
+MAX_PIXELS = 2**31 - 1  # that can be counted on the device
 FOV = replace(number(0, np.pi, above=True, below=True), wanted="a field of view between 0 and pi [rad]")
-FOV = mended(FOV, lambda fov: f"{fov:g} degrees are math.radians({fov:g})" if _in_degrees(fov) else "")
+FOV = with_cure(FOV, lambda fov: f"{fov:g} degrees are math.radians({fov:g})" if _in_degrees(fov) else "")
 
-ACROSS = number(1 / WORLD, WORLD, unit="world unit")
-EXACT = 1e-9  # up to which a pose that is made rigid is the one it was made of
-MOTION = array(4, 4, low=-WORLD, high=WORLD)
+EXTENT = number(1 / MAX_COORDINATE, MAX_COORDINATE, unit="world unit")
+RIGID_ROUNDING = 1e-9  # up to which a pose that is made rigid is the one it was made of
+MOTION = array(4, 4, low=-MAX_COORDINATE, high=MAX_COORDINATE)
 
 
 def _in_degrees(fov: object) -> bool:
@@ -59,11 +59,11 @@ def _focal_cure(value: object) -> str:
     return "of one for both pass (f, f)" if shape in ((), (1,)) else ""
 
 
-FOCAL = mended(vector(2, 1 / WORLD, WORLD), _focal_cure)
+FOCAL = with_cure(vector(2, 1 / MAX_COORDINATE, MAX_COORDINATE), _focal_cure)
 POINTS = Check("(point, 3) numbers", _points)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True, eq=False)
 class Camera(ReadOnly):
     """Camera: pose (extrinsics), focal length, principal point and lens (intrinsics), image size.
@@ -89,22 +89,22 @@ class Camera(ReadOnly):
     principal: tuple[float, float]
     width: int
     height: int
-    lens: Lens = PLAIN
+    lens: Lens = PINHOLE_LENS
 
     def __post_init__(self) -> None:
         pose = require_rigid(self.world_from_camera)
         pose.setflags(write=False)
         focal = FOCAL("focal", self.focal)
-        principal = vector(2, -WORLD, WORLD)("principal", self.principal)
-        width, height = SIDE("width", self.width), SIDE("height", self.height)
-        if width * height > MOST_PIXELS:
-            raise RaymarchError(f"image is {width} x {height} pixels, want at most {MOST_PIXELS} in all; scale it")
+        principal = vector(2, -MAX_COORDINATE, MAX_COORDINATE)("principal", self.principal)
+        width, height = PIXELS_A_SIDE("width", self.width), PIXELS_A_SIDE("height", self.height)
+        if width * height > MAX_PIXELS:
+            raise RaymarchError(f"image is {width} x {height} pixels, want at most {MAX_PIXELS} in all; scale it")
         values = {"world_from_camera": pose, "focal": focal, "principal": principal, "width": width, "height": height}
         for name, value in values.items():
             object.__setattr__(self, name, value)
         LENS("lens", self.lens)
         if not self.lens.plain:
-            require_invertible(self.lens, border(width, height), focal, principal)
+            require_invertible(self.lens, border_points(width, height), focal, principal)
 
     def _repr_html_(self) -> str | None:
         return html_of(camera_card, self)
@@ -116,13 +116,13 @@ class Camera(ReadOnly):
         """
         pose = np.array(world_from_camera, float)
         camera = replace(self, world_from_camera=pose)
-        if np.abs(camera.world_from_camera - pose).max() < EXACT:
+        if np.abs(camera.world_from_camera - pose).max() < RIGID_ROUNDING:
             pose.setflags(write=False)
             object.__setattr__(camera, "world_from_camera", pose)
         return camera
 
     @classmethod
-    @checked(fov=FOV, width=SIDE, height=SIDE)
+    @checked(fov=FOV, width=PIXELS_A_SIDE, height=PIXELS_A_SIDE)
     def from_fov(cls, world_from_camera: Numbers, fov: float, width: int, height: int) -> Camera:
         """Camera by pose and horizontal field of view [radian, between 0 and pi], its principal point in the middle."""
         focal = 0.5 * width / np.tan(0.5 * fov)
@@ -138,7 +138,7 @@ class Camera(ReadOnly):
         return cls.from_fov(look_at(eye, target, up), fov, width, height)
 
     @classmethod
-    @checked(size=ACROSS, width=SIDE, height=SIDE)
+    @checked(size=EXTENT, width=PIXELS_A_SIDE, height=PIXELS_A_SIDE)
     def orthographic(
         cls, eye: Numbers, target: Numbers = (0, 0, 0), up: Numbers = (0, 0, 1), *,
         size: float = 2.0, width: int = 256, height: int = 256,
@@ -164,8 +164,8 @@ class Camera(ReadOnly):
     @checked(factor=number(0, above=True))
     def scaled(self, factor: float) -> Camera:
         """Camera with `factor` times as many pixels a side."""
-        width, height = (round(min(n * factor, MOST_PIXELS)) for n in (self.width, self.height))
-        if min(width, height) < 1 or max(width, height) > MOST_A_SIDE:
+        width, height = (round(min(n * factor, MAX_PIXELS)) for n in (self.width, self.height))
+        if min(width, height) < 1 or max(width, height) > MAX_SIDE:
             cure = "a larger factor" if factor < 1 else "a smaller factor"
             raise RaymarchError(f"factor is {factor:g}, which makes {width} x {height} pixels; choose {cure}")
         sx, sy = width / self.width, height / self.height
@@ -191,7 +191,7 @@ class Camera(ReadOnly):
         direction = unproject(*seen) @ turn[:3, :3].T
         if not self.lens.parallel:
             return Rays(np.broadcast_to(self.position, direction.shape), direction)
-        return Rays(self.position + starts(*seen) @ turn[:3, :3].T, direction)
+        return Rays(self.position + ray_starts(*seen) @ turn[:3, :3].T, direction)
 
     @checked(points=POINTS)
     def project(self, points: Numbers) -> tuple[np.ndarray, np.ndarray]:
@@ -221,12 +221,12 @@ def _indices(pixels: Numbers, total: int) -> np.ndarray:
         index = np.zeros(0)
     if index.ndim != 1 or index.size == 0 or index.dtype.kind == "f" or index.min() < 0 or index.max() >= total:
         raise RaymarchError(
-            f"pixels are {shown(pixels)}, want one or more whole numbers of 0 to {total - 1}, row by row"
+            f"pixels are {describe_value(pixels)}, want one or more whole numbers of 0 to {total - 1}, row by row"
         )
     return index.astype(np.int64)
 
 
-def border(width: int, height: int, count: int = 17) -> np.ndarray:
+def border_points(width: int, height: int, count: int = 17) -> np.ndarray:
     """Points (4 * count, 2) [pixel] around the edge of an image, its corners among them.
 
     Example:
@@ -251,17 +251,17 @@ def camera_card(camera: Camera) -> str:
     fields = [2 * np.degrees(np.arctan(n / (2 * f))) for n, f in zip(size, camera.focal, strict=True)]
     across = [n / f for n, f in zip(size, camera.focal, strict=True)]
     rows = [
-        ("position", f"{numbers(pose[:3, 3])} world units"),
-        ("looks along", numbers(-pose[:3, 2], 3)),
-        ("up", numbers(pose[:3, 1], 3)),
+        ("position", f"{numbers_text(pose[:3, 3])} world units"),
+        ("looks along", numbers_text(-pose[:3, 2], 3)),
+        ("up", numbers_text(pose[:3, 1], 3)),
         ("image", f"{camera.width} x {camera.height} pixels"),
         ("field of view", None if lens.parallel else f"{fields[0]:.4g} x {fields[1]:.4g} degrees"),
         ("parallel rays", f"{across[0]:.4g} x {across[1]:.4g} world units" if lens.parallel else None),
-        ("focal length", f"{numbers(camera.focal)} pixels" + (" a world unit" if lens.parallel else "")),
-        ("principal point", f"{numbers(camera.principal)} pixels"),
-        ("distortion", "none" if lens.plain else f"{lens.model}: {numbers(lens.coefficients)}"),
+        ("focal length", f"{numbers_text(camera.focal)} pixels" + (" a world unit" if lens.parallel else "")),
+        ("principal point", f"{numbers_text(camera.principal)} pixels"),
+        ("distortion", "none" if lens.plain else f"{lens.model}: {numbers_text(lens.coefficients)}"),
     ]
-    return card("Camera", rows, [_image_sketch(camera)])
+    return card_html("Camera", rows, [_image_sketch(camera)])
 
 
 def _image_sketch(camera: Camera) -> str:

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.checks import Check, Numbers, Wrong, flag, numeric, optional, shown, whole
+from raymarch.arguments.checks import Check, Numbers, Wrong, describe_value, flag, numeric, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.alignment import meeting_of_axes
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import PLAIN, Lens
+from raymarch.geometry.lens import PINHOLE_LENS, Lens
 
-IN_ORDER = 1.8  # times as long as the tour found the given order may be and is kept: it is how they were taken
-PASSES = 30  # of improvement, at most
+MAX_ORDER_RATIO = 1.8  # times as long as the tour found the given order may be and is kept: it is how they were taken
+MAX_PASSES = 30  # of improvement, at most
 
 
-def tour(cameras: Sequence[Camera], most: int = 16) -> list[int]:
+def tour_order(cameras: Sequence[Camera], most: int = 16) -> list[int]:
     """Indices of up to `most` cameras in an order that a path can follow.
 
     Photographs that were taken in order, as of a walk or a video, keep it, and every so many of them are taken; of
@@ -33,16 +33,16 @@ def tour(cameras: Sequence[Camera], most: int = 16) -> list[int]:
         [0, 2, 4, 1, 3, 5]
     """
     places = np.array([camera.position for camera in cameras])
-    found = short_way(places)
+    found = short_route(places)
     walked, shortest = (float(np.linalg.norm(np.diff(places[w], axis=0), axis=1).sum()) for w in (slice(None), found))
-    if walked <= IN_ORDER * shortest:
+    if walked <= MAX_ORDER_RATIO * shortest:
         which = np.linspace(0, len(places) - 1, min(most, len(places))).round().astype(int)
         return which.tolist()
-    spread = np.array(farthest(places, most))
-    return spread[short_way(places[spread])].tolist()
+    spread = np.array(farthest_points(places, most))
+    return spread[short_route(places[spread])].tolist()
 
 
-def farthest(places: np.ndarray, most: int) -> list[int]:
+def farthest_points(places: np.ndarray, most: int) -> list[int]:
     """Indices of up to `most` points, each in turn the farthest from those before (Gonzalez 1985), in rising order."""
     away = np.linalg.norm(places - places.mean(0), axis=1)
     chosen = [int(away.argmax())]
@@ -53,7 +53,7 @@ def farthest(places: np.ndarray, most: int) -> list[int]:
     return sorted(chosen)
 
 
-def short_way(places: np.ndarray) -> np.ndarray:
+def short_route(places: np.ndarray) -> np.ndarray:
     """Order (n,) of points along a short open way: always the nearest, then stretches turned around (2-opt)."""
     apart = np.linalg.norm(places[:, None] - places[None], axis=-1)
     left = set(range(len(places)))
@@ -64,7 +64,7 @@ def short_way(places: np.ndarray) -> np.ndarray:
         order.append(int(rest[apart[order[-1], rest].argmin()]))
         left.remove(order[-1])
     way = np.array(order)
-    for _ in range(PASSES):
+    for _ in range(MAX_PASSES):
         before = way.copy()
         for i in range(len(way) - 1):
             # Turning way[i + 1 .. j] around takes two of its links and adds two; the last end is free.
@@ -93,7 +93,7 @@ def slerp(a: np.ndarray, b: np.ndarray, s: np.ndarray) -> np.ndarray:
     """Great arc from unit quaternions `a` to `b` (n, 4) at shares `s` (n,), beyond its ends too.
 
     To `b` itself and never to its opposite, which is the same rotation: so it is steady in both. The shorter way of two
-    rotations is that of `aligned` ones. Shoemake 1985, "Animating rotation with quaternion curves".
+    rotations is that of `align_quaternions` ones. Shoemake 1985, "Animating rotation with quaternion curves".
 
     Example:
         >>> slerp(np.array([[1.0, 0, 0, 0]]), np.array([[0.0, 1, 0, 0]]), np.array([0.5])).round(3).tolist()
@@ -111,7 +111,7 @@ def slerp(a: np.ndarray, b: np.ndarray, s: np.ndarray) -> np.ndarray:
     return np.where(length > 0, out, a) / np.where(length > 0, length, 1.0)
 
 
-def aligned(quaternions: np.ndarray) -> np.ndarray:
+def align_quaternions(quaternions: np.ndarray) -> np.ndarray:
     """Quaternions (n, 4) of the same rotations, each on its predecessor's side, so that the arc between is the shorter.
 
     Example:
@@ -136,7 +136,7 @@ def catmull_rom(keys: np.ndarray, knots: np.ndarray, t: np.ndarray, blend: Blend
         [[0.0], [1.0], [4.0]]
     """
     one, two = np.array([-1.0]), np.array([2.0])
-    keys = aligned(keys) if blend is slerp else keys
+    keys = align_quaternions(keys) if blend is slerp else keys
     if closed:
         before, after = keys[-2:-1], keys[1:2]
         ends = knots[0] - (knots[-1] - knots[-2]), knots[-1] + (knots[1] - knots[0])
@@ -144,7 +144,7 @@ def catmull_rom(keys: np.ndarray, knots: np.ndarray, t: np.ndarray, blend: Blend
         before, after = blend(keys[:1], keys[1:2], one), blend(keys[-2:-1], keys[-1:], two)
         ends = 2 * knots[0] - knots[1], 2 * knots[-1] - knots[-2]
     keys, knots = np.concatenate([before, keys, after]), np.concatenate([ends[:1], knots, ends[1:]])
-    keys = aligned(keys) if blend is slerp else keys
+    keys = align_quaternions(keys) if blend is slerp else keys
     first = np.clip(np.searchsorted(knots, t, "right") - 1, 1, len(knots) - 3) - 1
     k = [knots[first + i] for i in range(4)]
     level = [keys[first + i] for i in range(4)]
@@ -155,7 +155,7 @@ def catmull_rom(keys: np.ndarray, knots: np.ndarray, t: np.ndarray, blend: Blend
     return level[0]
 
 
-def at_equal_lengths(t: np.ndarray, lengths: np.ndarray, count: int, closed: bool) -> np.ndarray:
+def equal_length_parameters(t: np.ndarray, lengths: np.ndarray, count: int, closed: bool) -> np.ndarray:
     """Parameters (count,) at equal lengths along a way: `lengths` (n - 1,) between the points at `t` (n,).
 
     From end to end; of a closed way without its end, which is its beginning.
@@ -207,17 +207,17 @@ def rotations_of(quaternions: np.ndarray) -> np.ndarray:
     return np.eye(3) + 2 * w * cross + 2 * cross @ cross + 0.0
 
 
-MOST = 1 << 20  # cameras
-COUNT = whole(1, MOST)
-FINE = 200  # points between two keys, at which the way is measured
-SAME = 1e-9  # of the scene's size, up to which two keys are one
+MAX_CAMERAS = 1 << 20  # cameras
+COUNT = whole(1, MAX_CAMERAS)
+POINTS_A_SEGMENT = 200  # points between two keys, at which the way is measured
+SAME_DISTANCE = 1e-9  # of the scene's size, up to which two keys are one
 
 
 def _several(value: Iterable[Camera] | Any) -> tuple[Camera, ...]:
     cameras = tuple(getattr(value, "cameras", value))
     for camera in cameras:
         if not isinstance(camera, Camera):
-            raise Wrong(f"has {shown(camera)}")
+            raise Wrong(f"has {describe_value(camera)}")
     if len(cameras) < 2:
         raise Wrong(f"has {len(cameras)}", "a path leads from one to another")
     return cameras
@@ -231,10 +231,10 @@ def _targets(value: object) -> np.ndarray:
 
 
 KEYS = Check("two or more Cameras, or Views", _several)
-ABOUT = optional(Check("a point (3,) or one for each camera", _targets))
+TARGETS = optional(Check("a point (3,) or one for each camera", _targets))
 
 
-@checked(cameras=KEYS, count=COUNT, closed=flag, about=ABOUT)
+@checked(cameras=KEYS, count=COUNT, closed=flag, about=TARGETS)
 def path_through(
     cameras: Iterable[Camera], count: int, *, closed: bool = False, about: Numbers | None = None
 ) -> list[Camera]:
@@ -268,20 +268,20 @@ def path_through(
         way = way.taken(np.append(np.arange(len(keys)), 0))
     scale = _scale(way)
     apart = _steps(way, scale)
-    moves = np.append(True, apart > SAME * max(scale, float(apart.max())))
+    moves = np.append(True, apart > SAME_DISTANCE * max(scale, float(apart.max())))
     if moves.sum() < 2:
         raise RaymarchError(f"cameras are {len(keys)} of one pose, want two or more that differ; move one")
     way, apart = way.taken(np.flatnonzero(moves)), apart[moves[1:]]
     knots = np.append(0.0, np.cumsum(np.sqrt(apart)))  # centripetal: no loops nor cusps (Yuksel et al. 2011)
-    fine = np.concatenate([np.linspace(a, b, FINE, endpoint=False) for a, b in pairwise(knots)])
+    fine = np.concatenate([np.linspace(a, b, POINTS_A_SEGMENT, endpoint=False) for a, b in pairwise(knots)])
     fine = np.append(fine, knots[-1])
-    lengths = _steps(_between(way, knots, fine, closed), scale)
-    frames = _between(way, knots, at_equal_lengths(fine, lengths, count, closed), closed)
+    lengths = _steps(_interpolate(way, knots, fine, closed), scale)
+    frames = _interpolate(way, knots, equal_length_parameters(fine, lengths, count, closed), closed)
     return _cameras(frames, keys[0].width, keys[0].height, parallel.pop())
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Path:
     """Keys, or frames: rotations as quaternions (n, 4), pivots (n, 3), and distances to them, logarithms of the focal
     lengths and principal points, both for an image one pixel wide and high, in columns (n, 5)."""
 
@@ -289,8 +289,8 @@ class _Way:
     pivots: np.ndarray
     numbers: np.ndarray
 
-    def taken(self, which: np.ndarray) -> _Way:
-        return _Way(self.turns[which], self.pivots[which], self.numbers[which])
+    def taken(self, which: np.ndarray) -> _Path:
+        return _Path(self.turns[which], self.pivots[which], self.numbers[which])
 
     @property
     def places(self) -> np.ndarray:
@@ -298,7 +298,7 @@ class _Way:
         return self.pivots + self.numbers[:, :1] * rotations_of(self.turns)[:, :, 2]
 
 
-def _keys(cameras: Sequence[Camera], about: np.ndarray | None) -> _Way:
+def _keys(cameras: Sequence[Camera], about: np.ndarray | None) -> _Path:
     poses = np.array([camera.world_from_camera for camera in cameras])
     if about is None:
         about = meeting_of_axes(cameras)
@@ -316,17 +316,17 @@ def _keys(cameras: Sequence[Camera], about: np.ndarray | None) -> _Way:
         (*np.log(np.divide(c.focal, (c.width, c.width))), c.principal[0] / c.width, c.principal[1] / c.height)
         for c in cameras
     ]
-    return _Way(quaternions_of(poses[:, :3, :3]), pivots, np.column_stack([ahead, lens]))
+    return _Path(quaternions_of(poses[:, :3, :3]), pivots, np.column_stack([ahead, lens]))
 
 
-def _scale(way: _Way) -> float:
+def _scale(way: _Path) -> float:
     """Length that a turn by one radian counts as: half of the usual distance to what is looked at."""
     ahead = float(np.median(way.numbers[:, 0]))
     spread = 2 * float(np.linalg.norm(way.places - way.places.mean(0), axis=1).max())
     return 0.5 * (ahead if ahead > 0 else spread) or 1.0
 
 
-def _steps(way: _Way, scale: float) -> np.ndarray:
+def _steps(way: _Path, scale: float) -> np.ndarray:
     """Lengths (n - 1,) from each to the next: of its move, turn, change of focal length, the greatest."""
     moved = np.linalg.norm(np.diff(way.places, axis=0), axis=1)
     a, b = way.turns[:-1], way.turns[1:]
@@ -336,7 +336,7 @@ def _steps(way: _Way, scale: float) -> np.ndarray:
     return np.maximum(moved, scale * np.maximum(turned, zoomed))
 
 
-def _between(way: _Way, knots: np.ndarray, t: np.ndarray, closed: bool) -> _Way:
+def _interpolate(way: _Path, knots: np.ndarray, t: np.ndarray, closed: bool) -> _Path:
     def curve(keys: np.ndarray, blend: Callable) -> np.ndarray:
         return catmull_rom(keys, knots, t, blend, closed)
 
@@ -345,21 +345,21 @@ def _between(way: _Way, knots: np.ndarray, t: np.ndarray, closed: bool) -> _Way:
     numbers[:, 0] = np.log(numbers[:, 0]) if turning else numbers[:, 0]  # which no curve can make negative
     numbers = curve(numbers, lerp)
     numbers[:, 0] = np.exp(numbers[:, 0]) if turning else numbers[:, 0]
-    return _Way(curve(way.turns, slerp), curve(way.pivots, lerp), numbers)
+    return _Path(curve(way.turns, slerp), curve(way.pivots, lerp), numbers)
 
 
-def _cameras(way: _Way, width: int, height: int, parallel: bool) -> list[Camera]:
+def _cameras(way: _Path, width: int, height: int, parallel: bool) -> list[Camera]:
     poses = np.tile(np.eye(4), (len(way.turns), 1, 1))
     poses[:, :3, :3], poses[:, :3, 3] = rotations_of(way.turns), way.places
     focal, principal = np.exp(way.numbers[:, 1:3]) * width, way.numbers[:, 3:5] * (width, height)
-    lens = Lens("orthographic") if parallel else PLAIN
+    lens = Lens("orthographic") if parallel else PINHOLE_LENS
     return [
         Camera(pose, tuple(f), tuple(p), width, height, lens)
         for pose, f, p in zip(poses, focal, principal, strict=True)
     ]
 
 
-def framed(camera: Camera, width: int, height: int) -> Camera:
+def reframe(camera: Camera, width: int, height: int) -> Camera:
     """Camera of another image size (pixels) that shows all that it showed, scaled to fit, and more at two sides.
 
     Example:

@@ -11,17 +11,17 @@ import numpy as np
 
 from raymarch.geometry.alignment import meeting_of_axes
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.camera_path import farthest, path_through
+from raymarch.geometry.camera_path import farthest_points, path_through
 
 Matter = Callable[[np.ndarray], np.ndarray]
 """Whether there is matter at points (n, 3) of the world, as (n,) bool."""
 
-MOST_NODES = 200  # cameras that a way may lead by
+MAX_NODES = 200  # cameras that a way may lead by
 NEIGHBOURS = 12  # of a camera, to which a way may lead
-ALONG = 24  # points of a straight line that are looked at
-DEARER = 50.0  # times as long is a way through matter
-STEPS = 24  # of going back, each farther by a quarter
-SOFT = 1 / 10  # of the path, over which going back begins and ends
+POINTS_A_LINE = 24  # points of a straight line that are looked at
+MATTER_COST = 50.0  # times as long is a way through matter
+RETREAT_STEPS = 24  # of going back, each farther by a quarter
+BLEND_FRACTION = 1 / 10  # of the path, over which going back begins and ends
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def clear_path(cameras: Sequence[Camera], order: Sequence[int], count: int, matt
         if not left:
             return found[-1]
     best = min(found, key=lambda one: one.left)
-    return _standing_back(best, matter)
+    return _step_back(best, matter)
 
 
 def _places(cameras: Sequence[Camera]) -> np.ndarray:
@@ -83,27 +83,27 @@ def _places(cameras: Sequence[Camera]) -> np.ndarray:
 def _route(cameras: Sequence[Camera], order: Sequence[int], matter: Matter) -> list[int]:
     """Order with other cameras between those from one to the next of which a straight line leads through matter."""
     places = _places(cameras)
-    nodes = sorted({*order, *farthest(places, MOST_NODES)})
+    nodes = sorted({*order, *farthest_points(places, MAX_NODES)})
     at = places[nodes]
     apart = np.linalg.norm(at[:, None] - at[None], axis=-1)
     links = {(i, int(j)) for i in range(len(nodes)) for j in np.argsort(apart[i])[1 : NEIGHBOURS + 1]}
     index = {node: i for i, node in enumerate(nodes)}
     links |= {(index[a], index[b]) for a, b in itertools.pairwise(order)}
     pairs = np.array(sorted({(min(link), max(link)) for link in links}))
-    t = np.linspace(0, 1, ALONG)[:, None]
+    t = np.linspace(0, 1, POINTS_A_LINE)[:, None]
     through = np.array([matter(at[a] + t * (at[b] - at[a])).mean() for a, b in pairs])
     costs: dict[int, list[tuple[int, float]]] = {i: [] for i in range(len(nodes))}
     for (a, b), share in zip(pairs.tolist(), through, strict=True):
-        cost = float(apart[a, b] * (1 + DEARER * share))
+        cost = float(apart[a, b] * (1 + MATTER_COST * share))
         costs[a].append((b, cost))
         costs[b].append((a, cost))
     route = [order[0]]
     for a, b in itertools.pairwise(order):
-        route += [nodes[i] for i in _cheapest(costs, index[a], index[b])]
+        route += [nodes[i] for i in _cheapest_route(costs, index[a], index[b])]
     return route
 
 
-def _cheapest(costs: dict[int, list[tuple[int, float]]], start: int, end: int) -> list[int]:
+def _cheapest_route(costs: dict[int, list[tuple[int, float]]], start: int, end: int) -> list[int]:
     """Nodes of the cheapest way from one to another (Dijkstra 1959), without the first."""
     best, before = {start: 0.0}, dict[int, int]()
     ahead = [(0.0, start)]
@@ -121,19 +121,19 @@ def _cheapest(costs: dict[int, list[tuple[int, float]]], start: int, end: int) -
     return way[::-1][1:] if way[-1] == start else [end]
 
 
-def _standing_back(path: ClearPath, matter: Matter) -> ClearPath:
+def _step_back(path: ClearPath, matter: Matter) -> ClearPath:
     """Path whose frames in matter stand back, and their neighbours less and less; as it was where that is no better."""
     places = _places(path.cameras)
     axes = np.array([camera.world_from_camera[:3, 2] for camera in path.cameras])  # backward
     spread = float(np.linalg.norm(places - places.mean(0), axis=1).max())
     meeting = meeting_of_axes(path.cameras)
     ahead = spread if meeting is None else float(np.median(np.linalg.norm(places - meeting, axis=1)))
-    steps = np.append(0.0, max(ahead, spread, 1e-9) * 0.02 * 1.25 ** np.arange(STEPS))
+    steps = np.append(0.0, max(ahead, spread, 1e-9) * 0.02 * 1.25 ** np.arange(RETREAT_STEPS))
     need = np.zeros(len(places))
     for i in np.flatnonzero(matter(places)):
         free = np.flatnonzero(~matter(places[i] + steps[:, None] * axes[i]))
         need[i] = steps[free[0]] if len(free) else 0.0
-    width = max(round(SOFT * len(places)), 1)
+    width = max(round(BLEND_FRACTION * len(places)), 1)
     offsets = np.arange(-width, width + 1)
     window = 0.5 + 0.5 * np.cos(np.pi * offsets / (width + 1))
     padded = np.pad(need, width)

@@ -1,4 +1,6 @@
-"""Clipping: a box and half-spaces of the world, beyond which a march sees nothing; `kernels/rays/meeting.py` beside."""
+"""Clipping: a box and half-spaces of the world, beyond which a march sees nothing; `kernels/rays/segment_ends.py`
+beside.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD, Check, Numbers, Wrong, instance_of, number, optional
-from raymarch.arguments.declared import checked, held, hold, named
+from raymarch.arguments.checks import MAX_COORDINATE, Check, Numbers, Wrong, instance_of, number, optional
+from raymarch.arguments.declared import checked, checked_field, suggest_names, validate_fields
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import POINTS
-from raymarch.geometry.pose import PLACE
+from raymarch.geometry.pose import POSITION
 from raymarch.geometry.rays import RAYS, Rays
 
-MOST_PLANES = 6
-PARALLEL = 1e-12  # of a unit vector along a plane's normal, as in kernels
+MAX_PLANES = 6
+PARALLEL_TOLERANCE = 1e-12  # of a unit vector along a plane's normal, as in kernels
 Corners = tuple[tuple[float, float, float], tuple[float, float, float]]
 Plane = tuple[tuple[float, float, float], float]
 
@@ -30,8 +32,8 @@ def _plane(value: Any) -> Plane:
     given = list(value)
     if len(given) == 4:
         given = [given[:3], given[3]]
-    normal = np.array(PLACE.read(given[0]))
-    length, offset = float(np.linalg.norm(normal)), number(-WORLD, WORLD).read(given[1])
+    normal = np.array(POSITION.read(given[0]))
+    length, offset = float(np.linalg.norm(normal)), number(-MAX_COORDINATE, MAX_COORDINATE).read(given[1])
     if len(given) != 2 or not length > 0:
         raise ValueError
     return tuple((normal / length).tolist()), offset / length
@@ -41,7 +43,7 @@ def _planes(value: Any) -> tuple[Plane, ...]:
     if isinstance(value, (str, dict)):
         raise ValueError
     given = list(value)
-    if len(given) > MOST_PLANES:
+    if len(given) > MAX_PLANES:
         raise Wrong(f"is {len(given)} planes")
     try:
         return tuple(_plane(one) for one in given)
@@ -49,15 +51,15 @@ def _planes(value: Any) -> tuple[Plane, ...]:
         raise ValueError from None
 
 
-SEVERAL = Check(
-    f"up to {MOST_PLANES} planes (normal, offset): three numbers, not all 0, and one",
+PLANES = Check(
+    f"up to {MAX_PLANES} planes (normal, offset): three numbers, not all 0, and one",
     _planes,
     "of each the side is kept where normal . point >= offset",
 )
-BETWEEN = Check(BOX.wanted, _corners)
+BOX_CORNERS = Check(BOX.wanted, _corners)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True)
 class Clip:
     """Clipping of what a march sees: the part of a volume within a box and on one side of each plane.
@@ -78,11 +80,11 @@ class Clip:
         ((((0.0, 0.0, 1.0), 0.5),), [False, True])
     """
 
-    box: Corners | None = held(optional(BETWEEN), None)
-    planes: tuple[Plane, ...] = held(SEVERAL, ())
+    box: Corners | None = checked_field(optional(BOX_CORNERS), None)
+    planes: tuple[Plane, ...] = checked_field(PLANES, ())
 
     def __post_init__(self) -> None:
-        hold(self, "clip")
+        validate_fields(self, "clip")
 
     @property
     def half_spaces(self) -> np.ndarray:
@@ -108,7 +110,7 @@ class Clip:
         near, far = np.zeros(len(rays)), np.full(len(rays), np.inf)
         for *normal, offset in self.half_spaces:
             ahead, toward = rays.origin @ normal - offset, rays.direction @ normal
-            across = np.abs(toward) > PARALLEL
+            across = np.abs(toward) > PARALLEL_TOLERANCE
             t = -ahead / np.where(across, toward, 1.0)
             near = np.where(across & (toward > 0), np.maximum(near, t), near)
             far = np.where(across & (toward < 0), np.minimum(far, t), far)

@@ -13,26 +13,26 @@ from functools import cached_property
 import numpy as np
 
 from raymarch.arguments.checks import Check, Numbers, instance_of, numeric, one_of
-from raymarch.arguments.declared import held, hold, named
+from raymarch.arguments.declared import checked_field, suggest_names, validate_fields
 from raymarch.errors import RaymarchError
-from raymarch.geometry.distortion import (
+from raymarch.geometry.lens_distortion import (
     ANGLES,
     FOV,
-    NUMBERS,
+    LENS_NUMBERS,
     PARALLEL,
     PINHOLE,
     TANGENTS,
-    distorted,
-    flat,
-    flat_slope,
-    fold,
-    slopes,
-    undistorted,
+    distort,
+    distortion_slopes,
+    fold_radius,
+    project_to_plane,
+    project_to_plane_slope,
+    undistort,
 )
 
-AXIS = np.array([0.0, 0.0, -1.0])  # of a camera, in its own axes
-TURNED = np.array([1.0, -1.0, -1.0])  # camera axes to those of OpenCV: y down, z ahead
-EXACT = 1e-10  # of what is left of a direction's equation, in focal lengths
+VIEW_AXIS = np.array([0.0, 0.0, -1.0])  # of a camera, in its own axes
+OPENCV_FROM_CAMERA = np.array([1.0, -1.0, -1.0])  # camera axes to those of OpenCV: y down, z ahead
+MAX_RESIDUAL = 1e-10  # of what is left of a direction's equation, in focal lengths
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ MODELS = {
     "fov": LensModel(FOV, ("omega",), (0,)),
     "orthographic": LensModel(PARALLEL, (), ()),
 }
-MOST = 1e6  # of a coefficient
+MAX_COEFFICIENT = 1e6  # of a coefficient
 
 
 def _several(value: object) -> tuple[float, ...]:
     given = numeric(value if np.size(value) else np.zeros(0))  # type: ignore[arg-type]
-    if given.ndim != 1 or given.size > NUMBERS or not (abs(given) <= MOST).all():
+    if given.ndim != 1 or given.size > LENS_NUMBERS or not (abs(given) <= MAX_COEFFICIENT).all():
         raise ValueError
     return tuple(given.astype(float).tolist())
 
@@ -68,7 +68,7 @@ def _several(value: object) -> tuple[float, ...]:
 COEFFICIENTS = Check("a few numbers within 1e+06 of 0, in the order of the lens's model", _several)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True)
 class Lens:
     """Lens distortion of a camera, by the coefficients of OpenCV: they act on (X / Z, Y / Z), x right, y down.
@@ -88,11 +88,11 @@ class Lens:
         [[0.2809, -0.1872, -0.9413]]
     """
 
-    model: str = held(one_of(*MODELS), "pinhole")
-    coefficients: tuple[float, ...] = held(COEFFICIENTS, ())
+    model: str = checked_field(one_of(*MODELS), "pinhole")
+    coefficients: tuple[float, ...] = checked_field(COEFFICIENTS, ())
 
     def __post_init__(self) -> None:
-        hold(self, "lens")
+        validate_fields(self, "lens")
         names = self.names
         if len(self.coefficients) != len(names):
             wanted = f"{len(names)}: {', '.join(names)}" if names else "none"
@@ -123,14 +123,14 @@ class Lens:
     @cached_property
     def numbers(self) -> np.ndarray:
         """The coefficients in their places among the nine of `distortion`."""
-        out = np.zeros(NUMBERS)
+        out = np.zeros(LENS_NUMBERS)
         out[list(MODELS[self.model].places)] = self.coefficients
         return out
 
     @cached_property
     def reach(self) -> float:
         """Radius of the undistorted plane up to which the lens can be inverted: a tangent, of a fisheye an angle."""
-        return np.inf if self.plain else fold(self.kind, tuple(self.numbers))
+        return np.inf if self.plain else fold_radius(self.kind, tuple(self.numbers))
 
     def plane(self, directions: Numbers) -> np.ndarray:
         """Plane points (..., 2) [focal length] of directions (..., 3) in camera axes, of any length.
@@ -139,9 +139,9 @@ class Lens:
         """
         if self.parallel:
             raise RaymarchError("lens: an orthographic one has one direction for all pixels; project points instead")
-        q = np.asarray(directions, float) * TURNED
-        undone = flat(self.kind, q)
-        return undone if self.plain else distorted(self.kind, self.numbers, self.reach, undone)
+        q = np.asarray(directions, float) * OPENCV_FROM_CAMERA
+        undone = project_to_plane(self.kind, q)
+        return undone if self.plain else distort(self.kind, self.numbers, self.reach, undone)
 
     def directions(self, plane: Numbers) -> np.ndarray:
         """Unit directions (..., 3) in camera axes of plane points (..., 2).
@@ -149,7 +149,7 @@ class Lens:
         Raises RaymarchError for a point that no direction goes to, as the polynomial turns back before it.
         """
         if self.parallel:
-            return np.broadcast_to(AXIS, (*np.shape(plane)[:-1], 3)).copy()
+            return np.broadcast_to(VIEW_AXIS, (*np.shape(plane)[:-1], 3)).copy()
         a, lost = self.flattened(np.asarray(plane, float).reshape(-1, 2))
         if lost.any():
             raise RaymarchError(self.folds(f"{np.hypot(*np.reshape(plane, (-1, 2))[np.argmax(lost)]):.3g}"))
@@ -159,14 +159,14 @@ class Lens:
         else:
             q = np.concatenate([a, np.ones_like(a[:, :1])], axis=1)
             q /= np.linalg.norm(q, axis=1, keepdims=True)
-        return (q * TURNED).reshape(*np.shape(plane)[:-1], 3)
+        return (q * OPENCV_FROM_CAMERA).reshape(*np.shape(plane)[:-1], 3)
 
     def flattened(self, plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Points (n, 2) of the undistorted plane, and whether (n,) there is none: the polynomial turns back before."""
         if self.plain:
             return plane, np.zeros(len(plane), bool)
-        a, left = undistorted(self.kind, self.numbers, self.reach, plane)
-        return a, ~(left <= EXACT * (1 + np.abs(plane).max(1, initial=0)))
+        a, left = undistort(self.kind, self.numbers, self.reach, plane)
+        return a, ~(left <= MAX_RESIDUAL * (1 + np.abs(plane).max(1, initial=0)))
 
     def folds(self, there: str) -> str:
         """Message for a place of the plane that no direction goes to."""
@@ -182,15 +182,15 @@ class Lens:
         if not self.reach:
             return 0.0
         a = np.array([[self.reach, 0.0], [0.0, self.reach], [-self.reach, 0.0], [0.0, -self.reach]])
-        return float(np.linalg.norm(distorted(self.kind, self.numbers, self.reach, a), axis=1).min())
+        return float(np.linalg.norm(distort(self.kind, self.numbers, self.reach, a), axis=1).min())
 
     def slopes(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """d plane / d direction (n, 2, 3), and d plane / d coefficient (n, 2, number), at directions (n, 3)."""
-        q = directions * TURNED
-        undone, by_direction = flat(self.kind, q), flat_slope(self.kind, q) * TURNED
+        q = directions * OPENCV_FROM_CAMERA
+        undone, by_direction = project_to_plane(self.kind, q), project_to_plane_slope(self.kind, q) * OPENCV_FROM_CAMERA
         if self.plain:
             return by_direction, np.zeros((len(q), 2, 0))
-        by_point, by_number = slopes(self.kind, self.numbers, self.reach, undone)
+        by_point, by_number = distortion_slopes(self.kind, self.numbers, self.reach, undone)
         return by_point @ by_direction, by_number[..., list(MODELS[self.model].places)]
 
     def inverse_slopes(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -205,13 +205,15 @@ class Lens:
 
 
 LENS = instance_of(Lens, "an rm.Lens", 'give rm.Lens("opencv", (k1, k2, k3, p1, p2)) or the like')
-PLAIN = Lens()
+PINHOLE_LENS = Lens()
 
 
-SIGN = np.array([1.0, -1.0])  # v runs down, y up
+PLANE_SIGNS = np.array([1.0, -1.0])  # v runs down, y up
 
 
-def unproject(pixels: np.ndarray, focal: Sequence[float], principal: Sequence[float], lens: Lens = PLAIN) -> np.ndarray:
+def unproject(
+    pixels: np.ndarray, focal: Sequence[float], principal: Sequence[float], lens: Lens = PINHOLE_LENS
+) -> np.ndarray:
     """Directions (..., 3) in camera axes of pixels (..., 2): of a pinhole with their z at -1, of others unit vectors.
 
     Example:
@@ -220,18 +222,22 @@ def unproject(pixels: np.ndarray, focal: Sequence[float], principal: Sequence[fl
     """
     if not lens.plain or lens.parallel:
         return lens.directions((pixels - np.asarray(principal)) / np.asarray(focal))
-    plane = SIGN * (pixels - np.asarray(principal)) / np.asarray(focal)
+    plane = PLANE_SIGNS * (pixels - np.asarray(principal)) / np.asarray(focal)
     return np.concatenate([plane, -np.ones_like(plane[..., :1])], axis=-1)
 
 
-def starts(pixels: np.ndarray, focal: Sequence[float], principal: Sequence[float], lens: Lens = PLAIN) -> np.ndarray:
+def ray_starts(
+    pixels: np.ndarray, focal: Sequence[float], principal: Sequence[float], lens: Lens = PINHOLE_LENS
+) -> np.ndarray:
     """Origins (..., 3) of the rays of pixels (..., 2) in camera axes: 0, but for parallel rays beside each other.
 
     Example:
         >>> starts(np.array([30.0, 0.0]), (10, 10), (20, 20), Lens("orthographic")).tolist()
         [1.0, 2.0, 0.0]
     """
-    plane = SIGN * (pixels - np.asarray(principal)) / np.asarray(focal) if lens.parallel else np.zeros_like(pixels)
+    plane = (
+        PLANE_SIGNS * (pixels - np.asarray(principal)) / np.asarray(focal) if lens.parallel else np.zeros_like(pixels)
+    )
     return np.concatenate([plane, np.zeros_like(plane[..., :1])], axis=-1)
 
 
@@ -246,7 +252,7 @@ def require_invertible(lens: Lens, pixels: np.ndarray, focal: Sequence[float], p
 
 
 def project(
-    local: np.ndarray, focal: Sequence[float], principal: Sequence[float], lens: Lens = PLAIN
+    local: np.ndarray, focal: Sequence[float], principal: Sequence[float], lens: Lens = PINHOLE_LENS
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pixels (..., 2) and depths (...) of points (..., 3) in camera axes; those behind the camera have depths under 0.
 
@@ -259,18 +265,20 @@ def project(
     """
     depth = -local[..., 2]
     if lens.parallel:
-        return principal + focal * SIGN * local[..., :2], depth
+        return principal + focal * PLANE_SIGNS * local[..., :2], depth
     if lens.plain:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return principal + focal * SIGN * local[..., :2] / depth[..., None], depth
+            return principal + focal * PLANE_SIGNS * local[..., :2] / depth[..., None], depth
     if lens.kind == ANGLES:
         distance = np.linalg.norm(local, axis=-1)
         depth = np.where(depth >= distance * np.cos(lens.reach), distance, -distance)
     return np.asarray(principal) + np.asarray(focal) * lens.plane(local), depth
 
 
-def project_slope(local: np.ndarray, focal: Sequence[float], lens: Lens = PLAIN) -> np.ndarray:
+def project_slope(local: np.ndarray, focal: Sequence[float], lens: Lens = PINHOLE_LENS) -> np.ndarray:
     """d pixels / d points (point, 2, 3) in camera axes."""
     if lens.parallel:
-        return np.broadcast_to(np.asarray(focal, float)[:, None] * SIGN[:, None] * np.eye(2, 3), (len(local), 2, 3))
+        return np.broadcast_to(
+            np.asarray(focal, float)[:, None] * PLANE_SIGNS[:, None] * np.eye(2, 3), (len(local), 2, 3)
+        )
     return np.asarray(focal, float)[:, None] * lens.slopes(local)[0]

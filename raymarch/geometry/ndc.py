@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD, Check, Numbers, array, number
+from raymarch.arguments.checks import MAX_COORDINATE, Check, Numbers, array, number
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import corners_of, require_nested
@@ -20,14 +20,15 @@ from raymarch.geometry.pose import require_rigid
 from raymarch.geometry.rays import Rays
 
 POSE = Check("a rigid pose (4, 4)", require_rigid)
-NEAR = number(0, WORLD, above=True, unit="world unit")
-FOCAL = number(0, WORLD, above=True)
-MATRIX = array(4, 4, low=-WORLD, high=WORLD, cure="scale the world")
-ROUGH = 1e-9
-PARALLEL = 1e-12
-FARTHEST = 4.0  # times the depth of its first samples up to which a box's place is told in the world
-BEGIN = np.array([0.0, 0.0, 1.0, 3.0])  # of P x, z + 3 w is over 0 from half the near plane on, where z' is -3
-BEYOND = (0.0, 0.0, -3.0), (0.0, 0.0, -1.0)  # a ray that meets no frustum: from before the near plane, and on from it
+NEAR = number(0, MAX_COORDINATE, above=True, unit="world unit")
+FOCAL = number(0, MAX_COORDINATE, above=True)
+MATRIX = array(4, 4, low=-MAX_COORDINATE, high=MAX_COORDINATE, cure="scale the world")
+MAP_TOLERANCE = 1e-9
+PARALLEL_TOLERANCE = 1e-12
+MAX_DEPTH_RATIO = 4.0  # times the depth of its first samples up to which a box's place is told in the world
+START_PLANE = np.array([0.0, 0.0, 1.0, 3.0])  # of P x, z + 3 w is over 0 from half the near plane on, where z' is -3
+# a ray that meets no frustum: from before the near plane, and on from it
+MISSED_SEGMENT = (0.0, 0.0, -3.0), (0.0, 0.0, -1.0)
 
 
 @checked(world_from_camera=POSE, near=NEAR, focal=FOCAL)
@@ -56,7 +57,7 @@ def require_ndc(ndc_from_world: Numbers, corners: np.ndarray) -> np.ndarray:
     corners (corner, 3) of a box there that are nearer than the near plane or beyond infinity."""
     P = MATRIX("ndc_from_world", ndc_from_world)
     unit = float(np.linalg.norm(P[3, :3]))
-    if not unit > 0 or not np.allclose(P[2, :3], P[3, :3], rtol=0, atol=ROUGH * unit) or not P[2, 3] < P[3, 3]:
+    if not unit > 0 or not np.allclose(P[2, :3], P[3, :3], rtol=0, atol=MAP_TOLERANCE * unit) or not P[2, 3] < P[3, 3]:
         raise RaymarchError(
             f"ndc_from_world has rows {P[2].tolist()}, {P[3].tolist()} for z and w, want z = w - 2 near; "
             "take rm.ndc_of_frustum"
@@ -64,7 +65,7 @@ def require_ndc(ndc_from_world: Numbers, corners: np.ndarray) -> np.ndarray:
     if not abs(np.linalg.det(P)) > 0:
         raise RaymarchError(f"ndc_from_world {P.tolist()} is not invertible; take rm.ndc_of_frustum")
     low, high = float(corners[:, 2].min()), float(corners[:, 2].max())
-    if low < -1 - ROUGH or high > 1 + ROUGH:
+    if low < -1 - MAP_TOLERANCE or high > 1 + MAP_TOLERANCE:
         raise RaymarchError(
             f"world_from_index puts samples at z from {low:g} to {high:g} in NDC, want -1 (near plane) to 1 (infinity);"
             " place them between"
@@ -74,7 +75,7 @@ def require_ndc(ndc_from_world: Numbers, corners: np.ndarray) -> np.ndarray:
     return P
 
 
-def near_of(ndc_from_world: np.ndarray) -> float:
+def near_plane_of(ndc_from_world: np.ndarray) -> float:
     """Near plane's distance before the camera [world unit]."""
     return float(ndc_from_world[3, 3] - ndc_from_world[2, 3]) / 2
 
@@ -94,7 +95,7 @@ def corners_in_world(
     corners = corners_of(world_from_index, shape)
     if ndc_from_world is None:
         return corners
-    far = 1 - (1 - corners[:, 2].min()) / FARTHEST
+    far = 1 - (1 - corners[:, 2].min()) / MAX_DEPTH_RATIO
     return world_of_ndc(ndc_from_world, np.minimum(corners, (np.inf, np.inf, far)))
 
 
@@ -103,7 +104,7 @@ def rays_in_ndc(ndc_from_world: np.ndarray, rays: Rays) -> Rays:
     a, b, _, meets = _homogeneous(ndc_from_world, rays)
     origin = a[:, :3] / a[:, 3:]
     way = (b[:, :3] - origin * b[:, 3:]) / a[:, 3:]
-    o, d = BEYOND
+    o, d = MISSED_SEGMENT
     return Rays(np.where(meets[:, None], origin, o), np.where(meets[:, None], way, d))
 
 
@@ -114,8 +115,8 @@ def ray_slopes(ndc_from_world: np.ndarray, rays: Rays) -> np.ndarray:
     linear, none = np.broadcast_to(P[:, :3], (len(rays), 4, 3)), np.zeros((len(rays), 4, 3))
     d_a, d_b = np.concatenate([linear, none], axis=2), np.concatenate([none, linear], axis=2)
     late = begin[:, None] > 0
-    moved, toward = d_a + begin[:, None, None] * d_b, np.where(late, (b @ BEGIN)[:, None], 1.0)
-    d_begin = np.where(late, -(BEGIN @ moved) / toward, 0.0)
+    moved, toward = d_a + begin[:, None, None] * d_b, np.where(late, (b @ START_PLANE)[:, None], 1.0)
+    d_begin = np.where(late, -(START_PLANE @ moved) / toward, 0.0)
     d_a = moved + b[:, :, None] * d_begin[:, None]
     w, d_w = a[:, 3, None, None], d_a[:, None, 3]
     origin = a[:, :3, None] / w
@@ -131,8 +132,8 @@ def ray_slopes(ndc_from_world: np.ndarray, rays: Rays) -> np.ndarray:
 def _homogeneous(P: np.ndarray, rays: Rays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """P of origins and of directions (ray, 4), the distance (ray,) at which rays begin, and which meet a frustum."""
     a, b = rays.origin @ P[:, :3].T + P[:, 3], rays.direction @ P[:, :3].T
-    ahead, toward = a @ BEGIN, b @ BEGIN
-    meets = (ahead >= 0) | (toward > PARALLEL)
+    ahead, toward = a @ START_PLANE, b @ START_PLANE
+    meets = (ahead >= 0) | (toward > PARALLEL_TOLERANCE)
     late = (ahead < 0) & meets
     begin = np.where(late, -ahead / np.where(late, toward, 1.0), 0.0)
     a = np.where(meets[:, None], a + begin[:, None] * b, (0.0, 0.0, 0.0, 1.0))

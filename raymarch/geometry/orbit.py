@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD, Check, Numbers, Wrong, flag, number, vector, whole
+from raymarch.arguments.checks import MAX_COORDINATE, Check, Numbers, Wrong, flag, number, vector, whole
 from raymarch.arguments.declared import checked
 from raymarch.geometry.boxes import BOX
-from raymarch.geometry.camera import CAMERA, FOV, SIDE, Camera
-from raymarch.geometry.camera_path import at_equal_lengths
-from raymarch.geometry.pose import PLACE, look_at
+from raymarch.geometry.camera import CAMERA, FOV, PIXELS_A_SIDE, Camera
+from raymarch.geometry.camera_path import equal_length_parameters
+from raymarch.geometry.pose import POSITION, look_at
 
 ELEVATION = number(-89, 89, unit="degree")
-Z = (0.0, 0.0, 1.0)
+DEFAULT_UP = (0.0, 0.0, 1.0)
 
 
 def _direction(value: Any) -> np.ndarray:
@@ -31,10 +31,15 @@ UP = Check("a direction, three numbers that are not all 0", _direction)
 
 
 @checked(
-    target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA, up=UP
+    target=POSITION,
+    radius=number(0, MAX_COORDINATE, above=True),
+    count=whole(1, 1 << 20),
+    elevation=ELEVATION,
+    like=CAMERA,
+    up=UP,
 )
 def orbit(
-    target: Numbers, radius: float, count: int, *, elevation: float = 25.0, like: Camera, up: Numbers = Z
+    target: Numbers, radius: float, count: int, *, elevation: float = 25.0, like: Camera, up: Numbers = DEFAULT_UP
 ) -> list[Camera]:
     """Orbit of `count` cameras about the axis `up` through `target`: `radius` [world unit], elevation [degree].
 
@@ -45,11 +50,11 @@ def orbit(
         60
     """
     target = np.asarray(target, float)
-    places = _on_sphere(2 * np.pi * np.arange(count) / count, np.full(count, elevation), up)
+    places = _sphere_points(2 * np.pi * np.arange(count) / count, np.full(count, elevation), up)
     return [replace(like, world_from_camera=look_at(target + radius * place, target, up)) for place in places]
 
 
-@checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=SIDE, fov=FOV, orthographic=flag, up=UP)
+@checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=PIXELS_A_SIDE, fov=FOV, orthographic=flag, up=UP)
 def orbit_of_volume(
     box: Numbers,
     count: int,
@@ -58,7 +63,7 @@ def orbit_of_volume(
     size: int = 512,
     fov: float = 0.7,
     orthographic: bool = False,
-    up: Numbers = Z,
+    up: Numbers = DEFAULT_UP,
 ) -> list[Camera]:
     """Orbit of `count` square cameras of `size` pixels around a box (2, 3), all of it in sight; `elevation` [degree].
 
@@ -83,17 +88,17 @@ def orbit_of_points(
     size: int = 512,
     fov: float = 0.7,
     orthographic: bool = False,
-    up: Numbers = Z,
+    up: Numbers = DEFAULT_UP,
     front: Numbers | None = None,
 ) -> list[Camera]:
     """Orbit as of `orbit_of_volume` around points (n, 3); the first camera lies towards `front` where that is given."""
 
     def ring(like: Camera) -> list[Camera]:
         azimuths = _azimuth_of(front, up) + 2 * np.pi * np.arange(count) / count
-        places = _on_sphere(azimuths, np.full(count, elevation), up)
+        places = _sphere_points(azimuths, np.full(count, elevation), up)
         return [replace(like, world_from_camera=look_at(place, (0, 0, 0), up)) for place in places]
 
-    return _all_in_sight(points, ring, size, fov, orthographic, up)
+    return _frame_points(points, ring, size, fov, orthographic, up)
 
 
 @checked(
@@ -101,7 +106,7 @@ def orbit_of_points(
     count=whole(1, 1 << 20),
     turns=number(-1000, 1000),
     elevations=vector(2, -89, 89),
-    size=SIDE,
+    size=PIXELS_A_SIDE,
     fov=FOV,
     orthographic=flag,
     up=UP,
@@ -115,7 +120,7 @@ def spiral_of_volume(
     size: int = 512,
     fov: float = 0.7,
     orthographic: bool = False,
-    up: Numbers = Z,
+    up: Numbers = DEFAULT_UP,
 ) -> list[Camera]:
     """Spiral of `count` square cameras of `size` pixels around a box (2, 3), all of it in sight, at constant speed.
 
@@ -142,20 +147,22 @@ def spiral_of_points(
     size: int = 512,
     fov: float = 0.7,
     orthographic: bool = False,
-    up: Numbers = Z,
+    up: Numbers = DEFAULT_UP,
     front: Numbers | None = None,
 ) -> list[Camera]:
     """Spiral as of `spiral_of_volume` around points (n, 3); the first camera lies towards `front` where it is given."""
     share, begin = np.linspace(0, 1, 1 + 400 * (1 + math.ceil(abs(turns)))), _azimuth_of(front, up)
-    fine = _on_sphere(begin + 2 * np.pi * turns * share, elevations[0] + (elevations[1] - elevations[0]) * share, up)
+    fine = _sphere_points(
+        begin + 2 * np.pi * turns * share, elevations[0] + (elevations[1] - elevations[0]) * share, up
+    )
     lengths = np.linalg.norm(np.diff(fine, axis=0), axis=1)
-    at = at_equal_lengths(share, lengths, count, closed=False)
-    places = _on_sphere(begin + 2 * np.pi * turns * at, elevations[0] + (elevations[1] - elevations[0]) * at, up)
+    at = equal_length_parameters(share, lengths, count, closed=False)
+    places = _sphere_points(begin + 2 * np.pi * turns * at, elevations[0] + (elevations[1] - elevations[0]) * at, up)
 
     def ring(like: Camera) -> list[Camera]:
         return [replace(like, world_from_camera=look_at(place, (0, 0, 0), up)) for place in places]
 
-    return _all_in_sight(points, ring, size, fov, orthographic, up)
+    return _frame_points(points, ring, size, fov, orthographic, up)
 
 
 def _corners(box: np.ndarray) -> np.ndarray:
@@ -168,7 +175,7 @@ def _azimuth_of(front: Numbers | None, up: Numbers) -> float:
     if front is None:
         return 0.0
     level = np.zeros(2)
-    ahead, beside = _on_sphere(np.array([0.0, np.pi / 2]), level, up)
+    ahead, beside = _sphere_points(np.array([0.0, np.pi / 2]), level, up)
     x, y = float(np.dot(front, ahead)), float(np.dot(front, beside))
     if math.hypot(x, y) < 1e-6:
         front = (0.0, 0.0, math.copysign(1.0, np.asarray(up)[1]))
@@ -176,14 +183,14 @@ def _azimuth_of(front: Numbers | None, up: Numbers) -> float:
     return math.atan2(y, x)
 
 
-def _on_sphere(azimuth: np.ndarray, elevation: np.ndarray, up: Numbers) -> np.ndarray:
+def _sphere_points(azimuth: np.ndarray, elevation: np.ndarray, up: Numbers) -> np.ndarray:
     """Places (n, 3) on the unit sphere at azimuths (n,) [radian] and elevations (n,) [degree] about `up`."""
     high = np.deg2rad(elevation)
     places = np.stack([np.cos(azimuth) * np.cos(high), np.sin(azimuth) * np.cos(high), np.sin(high)], axis=-1)
-    return places if tuple(up) == Z else places @ _from_z(np.asarray(up)).T
+    return places if tuple(up) == DEFAULT_UP else places @ _rotation_from_z(np.asarray(up)).T
 
 
-def _from_z(up: np.ndarray) -> np.ndarray:
+def _rotation_from_z(up: np.ndarray) -> np.ndarray:
     """Rotation (3, 3) that takes z to a direction: the shortest, from z or after half a turn from -z (Rodrigues)."""
     sign = 1.0 if up[2] >= 0 else -1.0
     x, y, z = sign * up
@@ -192,7 +199,7 @@ def _from_z(up: np.ndarray) -> np.ndarray:
     return turn if sign > 0 else turn @ np.diag([1.0, -1.0, -1.0])
 
 
-def _all_in_sight(
+def _frame_points(
     points: np.ndarray, ring: Callable[[Camera], list[Camera]], size: int, fov: float, orthographic: bool, up: Numbers
 ) -> list[Camera]:
     """Cameras of `ring`, at distance 1 of the origin, moved about points and off them until all are in sight."""

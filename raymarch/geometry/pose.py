@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD, Numbers, array, mended, shape_of, vector
+from raymarch.arguments.checks import MAX_COORDINATE, Numbers, array, shape_of, vector, with_cure
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 
-PLACE = vector(3, -WORLD, WORLD)  # of a point in the world
+POSITION = vector(3, -MAX_COORDINATE, MAX_COORDINATE)  # of a point in the world
 RIGID_TOLERANCE = 1e-3
-ROUNDING = 1e-14  # of an orthonormal matrix, by which its product with itself differs from 1
+ORTHONORMAL_ROUNDING = 1e-14  # of an orthonormal matrix, by which its product with itself differs from 1
 
 
-@checked(eye=PLACE, target=PLACE, up=vector(3, -WORLD, WORLD))
+@checked(eye=POSITION, target=POSITION, up=vector(3, -MAX_COORDINATE, MAX_COORDINATE))
 def look_at(eye: Numbers, target: Numbers = (0.0, 0.0, 0.0), up: Numbers = (0.0, 0.0, 1.0)) -> np.ndarray:
     """Look-at pose: `world_from_camera` (4, 4) of a camera at `eye` that looks at `target`, all in world units.
 
@@ -113,7 +113,9 @@ def _pose_cure(value: Any) -> str:
 
 def require_rigid(world_from_camera: Numbers, name: str = "world_from_camera") -> np.ndarray:
     """Rigid transform as (4, 4) f64, a rotation and a translation; else RaymarchError that says what is off."""
-    matrix = mended(array(4, 4, low=-WORLD, high=WORLD, cure="scale the world"), _pose_cure)(name, world_from_camera)
+    matrix = with_cure(array(4, 4, low=-MAX_COORDINATE, high=MAX_COORDINATE, cure="scale the world"), _pose_cure)(
+        name, world_from_camera
+    )
     if not np.allclose(matrix[3], (0, 0, 0, 1), atol=1e-6):
         turned = np.allclose(matrix[:, 3], (0, 0, 0, 1), atol=1e-6)
         cure = "; its place is in its last row, so it is by columns: pass its transpose" if turned else ""
@@ -126,7 +128,7 @@ def require_rigid(world_from_camera: Numbers, name: str = "world_from_camera") -
     error = np.abs(rotation.T @ rotation - np.eye(3)).max()
     if error > RIGID_TOLERANCE:
         raise RaymarchError(f"{name} is not rigid (R'R differs from 1 by {error:.2g}); take scale and shear out of it")
-    if error > ROUNDING:  # so that a pose taken again is the same to the last bit
+    if error > ORTHONORMAL_ROUNDING:  # so that a pose taken again is the same to the last bit
         u, _, vt = np.linalg.svd(rotation)
         matrix[:3, :3] = u @ vt
     return matrix

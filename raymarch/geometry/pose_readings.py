@@ -7,28 +7,32 @@ from itertools import permutations, product
 
 import numpy as np
 
-SAME = (1, 0, 0, 0, 1, 0, 0, 0, 1)
-OPENCV = (1, 0, 0, 0, -1, 0, 0, 0, -1)
+OPENGL_AXES = (1, 0, 0, 0, 1, 0, 0, 0, 1)
+OPENCV_AXES = (1, 0, 0, 0, -1, 0, 0, 0, -1)
 
-NAMED = {
-    ("given", OPENCV): ("opencv-poses", "are OpenCV's (y down, z forward)", "negate columns 1 and 2 of each rotation"),
-    ("transposed", SAME): ("transposed-rotations", "have their rotations transposed", "transpose each rotation"),
-    ("transposed", OPENCV): (
+NAMED_READINGS = {
+    ("given", OPENCV_AXES): (
+        "opencv-poses",
+        "are OpenCV's (y down, z forward)",
+        "negate columns 1 and 2 of each rotation",
+    ),
+    ("transposed", OPENGL_AXES): ("transposed-rotations", "have their rotations transposed", "transpose each rotation"),
+    ("transposed", OPENCV_AXES): (
         "transposed-rotations",
         "have their rotations transposed, and are OpenCV's (y down, z forward)",
         "transpose each rotation, then negate its columns 1 and 2",
     ),
-    ("inverted", SAME): ("world-to-camera", "are camera_from_world (world-to-camera)", "invert each matrix"),
-    ("inverted", OPENCV): (
+    ("inverted", OPENGL_AXES): ("world-to-camera", "are camera_from_world (world-to-camera)", "invert each matrix"),
+    ("inverted", OPENCV_AXES): (
         "world-to-camera",
         "are camera_from_world (world-to-camera) in OpenCV's axes, as COLMAP's are",
         "invert each matrix, then negate columns 1 and 2 of its rotation",
     ),
 }
-USUAL = (("given", OPENCV), ("inverted", SAME), ("inverted", OPENCV))
+USUAL_READINGS = (("given", OPENCV_AXES), ("inverted", OPENGL_AXES), ("inverted", OPENCV_AXES))
 
 
-def transposed(poses: np.ndarray) -> np.ndarray:
+def transpose_rotations(poses: np.ndarray) -> np.ndarray:
     """Poses (view, 4, 4) whose rotations are transposed, where they stand."""
     out = poses.copy()
     out[:, :3, :3] = poses[:, :3, :3].transpose(0, 2, 1)
@@ -37,12 +41,12 @@ def transposed(poses: np.ndarray) -> np.ndarray:
 
 READINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "given": lambda poses: poses,
-    "transposed": transposed,
+    "transposed": transpose_rotations,
     "inverted": np.linalg.inv,
 }
 
 
-def turns() -> Iterator[np.ndarray]:
+def axis_rotations() -> Iterator[np.ndarray]:
     """The 24 rotations (3, 3) that take axes to axes, that which changes nothing first."""
     for order, signs in product(permutations(range(3)), product((1, -1), repeat=3)):
         turn = np.zeros((3, 3))
@@ -58,13 +62,13 @@ def read_as(poses: np.ndarray, name: str, turn: np.ndarray) -> np.ndarray:
     return out
 
 
-def reading_in_words(name: str, turn: np.ndarray) -> tuple[str, str, str]:
+def reading_text(name: str, turn: np.ndarray) -> tuple[str, str, str]:
     """Code, fault (after "the poses") and cure of a reading: which of `READINGS`, and a turn of the camera's axes."""
     axes = tuple(np.rint(turn).astype(int).ravel().tolist())
-    return NAMED.get((name, axes)) or _other(name, turn)
+    return NAMED_READINGS.get((name, axes)) or _unnamed_reading(name, turn)
 
 
-def _other(name: str, turn: np.ndarray) -> tuple[str, str, str]:
+def _unnamed_reading(name: str, turn: np.ndarray) -> tuple[str, str, str]:
     """Words for a reading that has no name."""
     axes = [f"{'-' if value.sum() < 0 else ''}{'xyz'[int(np.abs(value).argmax())]}" for value in turn.T]
     first = {"given": "", "transposed": "transpose each rotation, then ", "inverted": "invert each matrix, then "}[name]

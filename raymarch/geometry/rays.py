@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD, ReadOnly, array, instance_of, mended, shape_of
+from raymarch.arguments.checks import MAX_COORDINATE, ReadOnly, array, instance_of, shape_of, with_cure
 from raymarch.errors import RaymarchError
 
 
@@ -19,8 +19,8 @@ def _ray_cure(value: object) -> str:
     return "pass np.transpose(it)" if shape and len(shape) == 2 and shape[0] == 3 != shape[1] else ""
 
 
-ORIGIN = mended(array("ray", 3, low=-WORLD, high=WORLD, cure="scale the world"), _ray_cure)
-DIRECTION = mended(array("ray", 3), _ray_cure)
+ORIGIN = with_cure(array("ray", 3, low=-MAX_COORDINATE, high=MAX_COORDINATE, cure="scale the world"), _ray_cure)
+DIRECTION = with_cure(array("ray", 3), _ray_cure)
 
 
 @dataclass(frozen=True, eq=False)

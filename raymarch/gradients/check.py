@@ -10,21 +10,21 @@ import numpy as np
 from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import CHOICES, OF_VOLUMES, Direction, Parameters, groups_of, shape_of
+from raymarch.gradients.parameters import CHOICES, OF_VOLUMES, Direction, Parameters, group_shape, groups_of
 
-DOT = {"f64": 1e-12, "f32": 1e-5}
-DIFFERENCE = 1e-7
-SINGLE = 1e-6  # of single numbers, whose slopes can be small beside the image's rounding
-ROUNDING = {"f64": 1e-11, "f32": 1e-5}  # of the image, where next to nothing moves
-WIDTHS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # the likeliest first
-ENOUGH = 1e-8  # an agreement that ends the search for a better width
-PAIRS = 3
-ELEMENTS = 8
+DOT_TOLERANCE = {"f64": 1e-12, "f32": 1e-5}
+DIFFERENCE_TOLERANCE = 1e-7
+SINGLE_TOLERANCE = 1e-6  # of single numbers, whose slopes can be small beside the image's rounding
+IMAGE_ROUNDING = {"f64": 1e-11, "f32": 1e-5}  # of the image, where next to nothing moves
+DIFFERENCE_WIDTHS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # the likeliest first
+GOOD_AGREEMENT = 1e-8  # an agreement that ends the search for a better width
+DOT_PAIRS = 3
+CHECKED_ELEMENTS = 8
 # What the direction of rays depends on, in which harmonics are read.
-TURNING = ("pose", "focal", "principal_point", "lens")
-BENT = 1e-5  # of the largest slope: a difference of the slopes to both sides that is more than curvature
-FLAT = 1e-10  # of the image: a difference under this is mostly rounding
-SMOOTH = 1e-6  # rays whose differences at two widths disagree by more, of the largest, cross a kink
+TURNING_PARAMETERS = ("pose", "focal", "principal_point", "lens")
+MAX_BEND = 1e-5  # of the largest slope: a difference of the slopes to both sides that is more than curvature
+MIN_CHANGE = 1e-10  # of the image: a difference under this is mostly rounding
+KINK_TOLERANCE = 1e-6  # rays whose differences at two widths disagree by more, of the largest, cross a kink
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class GradientRow:
 
 
 def check_rows(
-    seen: Linearised, parameters: Sequence[str] | None = None, seed: int = 0, pairs: int = PAIRS
+    seen: Linearised, parameters: Sequence[str] | None = None, seed: int = 0, pairs: int = DOT_PAIRS
 ) -> list[GradientRow]:
     """Gradient check, a row for each group of each volume, all that are seen if none are named, in the precision that
     runs. Background and what else volumes share is with the first.
@@ -77,7 +77,7 @@ def check_rows(
     for i in range(len(seen.volumes)):
         known = parameters if len(seen.volumes) == 1 else _groups_of_volume(seen, i)
         pairs_of = [(w, gradients[i]) for w, gradients in tried]
-        rows += [_row(seen, i, name, pairs_of, rng) for name in parameters if name in known]
+        rows += [_gradient_row(seen, i, name, pairs_of, rng) for name in parameters if name in known]
     return rows
 
 
@@ -87,7 +87,7 @@ def _groups_of_volume(seen: Linearised, i: int) -> set[str]:
     return own | ({*seen.groups} - {*OF_VOLUMES} if i == 0 else set())
 
 
-def _row(
+def _gradient_row(
     seen: Linearised, i: int, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator
 ) -> GradientRow:
     """Gradient check of one group of volume `i`."""
@@ -97,8 +97,8 @@ def _row(
     large = {"density": volume.shape, "colour": (*volume.shape, volume.channels)}
     if march.transfer is not None:
         large["table"] = march.transfer.rgba.shape
-    shape = large[name] if name in large else shape_of(name, seen.camera.lens)
-    unit = _unit(seen, i, name)
+    shape = large[name] if name in large else group_shape(name, seen.camera.lens)
+    unit = _parameter_unit(seen, i, name)
 
     def along_numbers(values: np.ndarray) -> Direction:
         return seen.of_volume(i, Parameters(**{name: values}))
@@ -112,19 +112,19 @@ def _row(
         gap = abs(float((along * w).sum()) - gradient.dot(Parameters(**{name: numbers})))
         dot = max(dot, float(gap / scale) if scale > 0 else float(gap))
         # Where next to nothing moves, behind an opaque fog say, what remains is the rounding of the image itself.
-        exact = bool(gap <= DOT[precision] * scale)
+        exact = bool(gap <= DOT_TOLERANCE[precision] * scale)
         seen_to_move = seen_to_move and exact and bool(scale > 0)
-        even = even and (exact or bool(gap <= ROUNDING[precision] * light * np.linalg.norm(w)))
+        even = even and (exact or bool(gap <= IMAGE_ROUNDING[precision] * light * np.linalg.norm(w)))
     if precision == "f32":
         verdict = "wrong" if not even else "good" if seen_to_move else "flat"
         return GradientRow(label, march.rule.name, precision, dot, None, None, 0.0, verdict)
     difference, kinks = _difference(seen, along_numbers(unit * rng.normal(size=shape)))
     apart = [one for one in (difference, *_harmonics(seen, i, name, rng)) if one is not None]
     difference = max(apart, default=None)
-    singles = [_difference(seen, along_numbers(one))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)]
+    singles = [_difference(seen, along_numbers(one))[0] for one in _single_numbers(pairs[0][1], name, shape, unit, rng)]
     worst = max((one for one in singles if one is not None), default=None)
     verdict = "flat"
-    if not even or (difference or 0) > DIFFERENCE or (worst or 0) > SINGLE:
+    if not even or (difference or 0) > DIFFERENCE_TOLERANCE or (worst or 0) > SINGLE_TOLERANCE:
         verdict = "wrong"
     elif difference is None and kinks == 1:
         verdict = "at a kink"
@@ -149,8 +149,8 @@ def _harmonics(seen: Linearised, i: int, name: str, rng: np.random.Generator) ->
             part = np.zeros(shape)
             part[..., 3 * k : 3 * k + 3] = rng.normal(size=(*shape[:3], 3))
             found.append(_difference(seen, seen.of_volume(i, Parameters(colour=part)))[0])
-    elif name in TURNING:
-        turn = _turn(seen, rng.normal(size=3))
+    elif name in TURNING_PARAMETERS:
+        turn = _turn_about_camera(seen, rng.normal(size=3))
         for k in range(1, count):
             seen.show_harmonic(k)
             found.append(_difference(seen, seen.of_volume(i, turn))[0])
@@ -158,7 +158,7 @@ def _harmonics(seen: Linearised, i: int, name: str, rng: np.random.Generator) ->
     return found
 
 
-def _turn(seen: Linearised, about: np.ndarray) -> Parameters:
+def _turn_about_camera(seen: Linearised, about: np.ndarray) -> Parameters:
     """Camera and box turned alike about the camera's position, by a rotation vector in camera axes."""
     x, y, z = seen.camera.world_from_camera[:3, :3] @ about
     place = seen.viewpoint.world_from_index[:3].copy()
@@ -166,7 +166,7 @@ def _turn(seen: Linearised, about: np.ndarray) -> Parameters:
     return Parameters(pose=np.concatenate([np.zeros(3), about]), box=[[0, -z, y], [z, 0, -x], [-y, x, 0]] @ place)
 
 
-def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:
+def _slope_distance(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:
     """How far two slopes are apart, weighted by the first and by w; of the first's size, or their own if it is zero."""
     gap, size = found - wanted, float(np.linalg.norm(found))
     if size == 0:
@@ -175,7 +175,7 @@ def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:
     return max(abs(float((gap * found).sum())) / size**2, by_w)
 
 
-def _unit(seen: Linearised, i: int, name: str) -> float:
+def _parameter_unit(seen: Linearised, i: int, name: str) -> float:
     """A length on which a group's numbers act alike: pixels for lenses, voxels over the distance for the rest."""
     if name in ("focal", "principal_point"):
         return 1.0
@@ -186,13 +186,13 @@ def _unit(seen: Linearised, i: int, name: str) -> float:
     return 0.01 * seen.volumes[i].voxel if name == "box" else 1.0
 
 
-def _singles(
+def _single_numbers(
     gradient: Parameters, name: str, shape: tuple[int, ...], unit: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Directions of single numbers: all of a small group, some with a gradient of a large one."""
     flat = np.abs(np.asarray(getattr(gradient, name))).reshape(-1)
     there = np.flatnonzero(flat > 1e-3 * flat.max()) if flat.max() > 0 else np.arange(flat.size)
-    chosen = there if there.size <= ELEMENTS else rng.choice(there, ELEMENTS, replace=False)
+    chosen = there if there.size <= CHECKED_ELEMENTS else rng.choice(there, CHECKED_ELEMENTS, replace=False)
     out = []
     for i in chosen:
         one = np.zeros(flat.size)
@@ -201,7 +201,9 @@ def _singles(
     return out
 
 
-def _difference(seen: Linearised, direction: Direction, widths: Sequence[float] = WIDTHS) -> tuple[float | None, float]:
+def _difference(
+    seen: Linearised, direction: Direction, widths: Sequence[float] = DIFFERENCE_WIDTHS
+) -> tuple[float | None, float]:
     """Relative error of the tangent against central differences, and the share of rays at kinks.
 
     No error where no width leaves half of what moves free of kinks, all rays then being at them, nor where next to
@@ -215,18 +217,18 @@ def _difference(seen: Linearised, direction: Direction, widths: Sequence[float] 
         nearer, nearly = seen.shifted(direction, h / 2), seen.shifted(direction, -h / 2)
         full, half = (ahead - behind) / (2 * h), (nearer - nearly) / h
         moves = np.linalg.norm(half) * h
-        if moves < FLAT * np.linalg.norm(here) and np.linalg.norm(along) * h < FLAT * np.linalg.norm(here):
+        if moves < MIN_CHANGE * np.linalg.norm(here) and np.linalg.norm(along) * h < MIN_CHANGE * np.linalg.norm(here):
             kinks = 0.0 if best is None else kinks
             continue
         scale = max(float(np.abs(half).max()), 1e-300)
-        smooth = np.abs(full - half).max(1) <= SMOOTH * scale
+        smooth = np.abs(full - half).max(1) <= KINK_TOLERANCE * scale
         # On a kink itself both agree, but the slopes to its two sides differ, and by no less at half the width.
         bend = np.abs(ahead + behind - 2 * here).max(1) / h, np.abs(nearer + nearly - 2 * here).max(1) / (h / 2)
-        smooth &= ~((bend[1] > 0.7 * bend[0]) & (bend[1] > BENT * scale))
-        error = _apart(half[smooth], along[smooth], w[smooth])
+        smooth &= ~((bend[1] > 0.7 * bend[0]) & (bend[1] > MAX_BEND * scale))
+        error = _slope_distance(half[smooth], along[smooth], w[smooth])
         enough = (half[smooth] ** 2).sum() >= 0.5 * (half**2).sum()
         if (best is None or error < best) and smooth.any() and enough:
             best, kinks = error, 1.0 - float(smooth.mean())
-        if best is not None and best <= ENOUGH:
+        if best is not None and best <= GOOD_AGREEMENT:
             break
     return best, kinks

@@ -25,10 +25,10 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.check import GradientRow, check_rows
-from raymarch.gradients.check_sample import background_to_check, part_met, pixels_to_check
+from raymarch.gradients.check_sample import background_to_check, crop_met, pixels_to_check
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
-from raymarch.html.card import card, html_of, listing
+from raymarch.html.card import card_html, html_of, table_html
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march_settings import EXACT, March
 from raymarch.rendering.medium import (
@@ -136,7 +136,7 @@ def report_card(report: GradientReport) -> str:
     for row in report.rows:
         numbers = ["" if x is None else f"{x:.1e}" for x in (row.dot, row.difference, row.worst)]
         rows.append((row.parameter, *numbers, f"{row.kinks:.1%}", row.verdict))
-    return card("GradientReport", [("", said)]) + listing(heads, rows)
+    return card_html("GradientReport", [("", said)]) + table_html(heads, rows)
 
 
 @checked(
@@ -196,16 +196,16 @@ def check_gradients(
     rules = [one.rule for one in marches]
     names = list(groups_of(rules, camera.lens)) if parameters is None else list(parameters)
     require_groups(names, rules, camera.lens)
-    volumes = [part_met(one, camera, seed, its.clip) for one, its in zip(volumes, marches, strict=True)]
+    volumes = [crop_met(one, camera, seed, its.clip) for one, its in zip(volumes, marches, strict=True)]
     task = CheckTask(volumes, camera, marches, names, rays, seed, isinstance(volume, list))
-    if own := next(filter(None, map(_own_of, volumes, marches)), None):
+    if own := next(filter(None, map(_user_functions, volumes, marches)), None):
         rows = _rows_here(own, task, precision, arch)
     else:
-        rows = _rows_elsewhere(task, precision, arch)
+        rows = _rows_in_process(task, precision, arch)
     return GradientReport(tuple(rows), time.perf_counter() - started, volumes[0].shape)
 
 
-def _rows_elsewhere(task: CheckTask, precision: str, arch: str) -> list[GradientRow]:
+def _rows_in_process(task: CheckTask, precision: str, arch: str) -> list[GradientRow]:
     """The check in a process of its own."""
     asked = {**task.record(), "runtime": {"arch": arch, "precision": precision}}
     try:
@@ -222,7 +222,7 @@ def _rows_elsewhere(task: CheckTask, precision: str, arch: str) -> list[Gradient
     return [GradientRow(**row) for row in rows]
 
 
-def _own_of(volume: Volume, march: March) -> str | None:
+def _user_functions(volume: Volume, march: March) -> str | None:
     """What of the user's own, known to no other process, the image depends on."""
     for kind, value in (
         ("mode", march.mode),

@@ -21,7 +21,7 @@ from raymarch.volumes.volume import Volume
 MAX_SIDE = 64  # samples a side of a part: small enough for a check in double precision
 SEARCH_RAYS = 1024  # along which the part is looked for
 SEARCH_STEPS = 128
-CANDIDATES = 16  # rays that are looked at for each that is taken
+CANDIDATES_A_RAY = 16  # rays that are looked at for each that is taken
 MIN_OPACITY = 0.01  # from which a ray counts as having met something
 
 
@@ -35,7 +35,7 @@ def pixels_to_check(
 ) -> np.ndarray:
     """Random pixels that the volumes' boxes cover, those that meet something first."""
     rng = np.random.default_rng(seed)
-    some = rng.permutation(_covered(volumes, camera))[: CANDIDATES * rays]
+    some = rng.permutation(_covered_pixels(volumes, camera))[: CANDIDATES_A_RAY * rays]
     met = _transmittance(volumes, camera, marches, some) < 1 - MIN_OPACITY
     return np.concatenate([some[met], some[~met]])[:rays]
 
@@ -50,7 +50,7 @@ def _transmittance(
         return seen.image()[:, 3]
 
 
-def _covered(volumes: Sequence[Volume], camera: Camera) -> np.ndarray:
+def _covered_pixels(volumes: Sequence[Volume], camera: Camera) -> np.ndarray:
     """Pixels of the rectangles that hold the boxes' corners; all where some lie behind, or none of it is seen."""
     pixels = np.arange(camera.width * camera.height).reshape(camera.height, camera.width)
     covered = np.zeros(pixels.shape, bool)
@@ -63,7 +63,7 @@ def _covered(volumes: Sequence[Volume], camera: Camera) -> np.ndarray:
     return pixels[covered] if covered.any() else pixels.ravel()
 
 
-def part_met(volume: Volume, camera: Camera, seed: int, clip: Clip | None = None) -> Volume:
+def crop_met(volume: Volume, camera: Camera, seed: int, clip: Clip | None = None) -> Volume:
     """Crop of a volume, at most `MAX_SIDE` samples a side, about the place that holds most of what one ray meets.
 
     Weights are those of emission and absorption on every so many samples of the volume, nearest neighbours, in NumPy. A
@@ -78,7 +78,7 @@ def part_met(volume: Volume, camera: Camera, seed: int, clip: Clip | None = None
     if (shape <= MAX_SIDE).all():
         return volume
     if volume.boxes > 1:
-        return _thinned(volume, -(-int(shape.max()) // (MAX_SIDE // 2)))
+        return _thin_volume(volume, -(-int(shape.max()) // (MAX_SIDE // 2)))
     lower = np.clip(
         np.round(_middle(volume, camera, seed, clip)).astype(int) - MAX_SIDE // 2, 0, np.maximum(shape - MAX_SIDE, 0)
     )
@@ -88,7 +88,7 @@ def part_met(volume: Volume, camera: Camera, seed: int, clip: Clip | None = None
     return replace(volume, samples=Dense(*volume.at(np.ix_(*some))), world_from_index=place)
 
 
-def _thinned(volume: Volume, stride: int) -> Volume:
+def _thin_volume(volume: Volume, stride: int) -> Volume:
     """Volume of every so many samples of each of the nested boxes, as a ray may meet all of them."""
     boxes, shape = volume.boxes, volume.box_shape
     i, j, k = (np.arange(0, n, stride) for n in shape)

@@ -18,7 +18,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.gradients.parameters import GEOMETRY, OF_VOLUMES, Parameters
 from raymarch.gradients.projection import Viewpoint
 from raymarch.gradients.tangents import RayTangents, VolumeTangents
-from raymarch.kernels.field.copies import one_harmonic, shift_grid
+from raymarch.kernels.field.copies import fill_harmonic, shift_grid
 from raymarch.kernels.integrator.kernel import MarchCall
 from raymarch.rendering.march_settings import March, skip_invisible
 from raymarch.rendering.medium import AnyMedium, OneVolume, SeveralVolumes, TogetherCall
@@ -70,7 +70,7 @@ class LinearVolume(OneVolume):
         """Upload the volume, as is done at first; or one whose colour is a single harmonic."""
         self.grid.upload(self.volume)
         if harmonic is not None:
-            one_harmonic(self.grid.fields, *self.volume.shape, harmonic)
+            fill_harmonic(self.grid.fields, *self.volume.shape, harmonic)
         if self.march.min_weight > 0 and not self.march.rule.classifies:  # what is clear now has a slope by the table
             skip_invisible(self.grid, self.volume, self.march)
 
@@ -112,8 +112,8 @@ class LinearVolume(OneVolume):
     ) -> None:
         """Add Jacobian-vector products by the volume and by the geometry to `out` (ray, 4, direction)."""
         dots = [dot for (dot,) in directions]
-        _in_chunks(out, dots, OF_VOLUMES, self.columns, lambda some: self._of_volume(some, viewpoint, rays))
-        _in_chunks(out, dots, GEOMETRY, self.columns, lambda some: self._of_rays(some, viewpoint, rays))
+        _add_in_chunks(out, dots, OF_VOLUMES, self.columns, lambda some: self._of_volume(some, viewpoint, rays))
+        _add_in_chunks(out, dots, GEOMETRY, self.columns, lambda some: self._of_rays(some, viewpoint, rays))
 
     def shifted(
         self, direction: Sequence[Parameters], h: float, viewpoint: Viewpoint, moved: Viewpoint, rays: RayBuffer
@@ -184,7 +184,7 @@ class LinearVolume(OneVolume):
         return motion.dot_image(call.count)[:, : len(dots)].astype(float)
 
 
-def _in_chunks(
+def _add_in_chunks(
     out: np.ndarray,
     dots: list[Parameters],
     names: tuple[str, ...],
@@ -237,7 +237,7 @@ class LinearVolumes(SeveralVolumes):
     ) -> np.ndarray:
         """Image (ray, 4) from a moved viewpoint, of the volumes moved by h times a direction; all is put back."""
         try:
-            self.load([_moved(volume, dot, h) for volume, dot in zip(self.volumes, direction, strict=True)])
+            self.load([_moved_volume(volume, dot, h) for volume, dot in zip(self.volumes, direction, strict=True)])
             self.place(moved, rays)
             for settings, march, dot in zip(self.settings, self.marches, direction, strict=True):
                 if march.transfer is not None and dot.table is not None:
@@ -259,7 +259,7 @@ class LinearVolumes(SeveralVolumes):
         return tuple(loaded.fields for loaded in self._dots)
 
 
-def _moved(volume: Volume, dot: Parameters, h: float) -> Volume:
+def _moved_volume(volume: Volume, dot: Parameters, h: float) -> Volume:
     """Volume with density and colour moved by h times a direction, sparse if it was, then in no other bricks."""
     density, features = volume.density, volume.features
     held = True if volume.bricks is None else held_samples(volume.bricks, volume.shape)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments.checks import Colour, Numbers, array, number, optional, shown, whole
+from raymarch.arguments.checks import Colour, Numbers, array, describe_value, number, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
 from raymarch.device.pool import Holder
@@ -279,7 +279,9 @@ class Linearised(Holder):
         elif isinstance(directions, (list, tuple)):
             each = [list(dots) if isinstance(dots, (list, tuple)) else [] for dots in directions]
         else:
-            raise RaymarchError(f"directions are {shown(directions)}, want a list of lists of one for each volume")
+            raise RaymarchError(
+                f"directions are {describe_value(directions)}, want a list of lists of one for each volume"
+            )
         for dots in each:
             if len(dots) != len(self.volumes):
                 raise RaymarchError(f"directions are {len(dots)}, volumes {len(self.volumes)}; give one for each")

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raymarch.arguments.checks import LARGEST, Check, Wrong, array, numeric, one_of, shown, vector
+from raymarch.arguments.checks import MAX_NUMBER, Check, Wrong, array, describe_value, numeric, one_of, vector
 from raymarch.errors import RaymarchError
-from raymarch.geometry.lens import PLAIN, Lens
+from raymarch.geometry.lens import PINHOLE_LENS, Lens
 from raymarch.kernels.integrator.mode import Mode
 from raymarch.views.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
 from raymarch.volumes.transfer_function import TransferFunction
@@ -25,19 +25,22 @@ SHAPES = {
     "step": (),
     "box": (3, 4),
 }
-OF_MODES: dict[str, tuple[int, ...]] = {"iso": ()}  # which modes have that say so
+MODE_PARAMETERS: dict[str, tuple[int, ...]] = {"iso": ()}  # which modes have that say so
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
-CHOICES = (*GROUPS, "lens", *OF_MODES, "table")  # shaped as the lens and the transfer function are, where there are any
+# shaped as the lens and the transfer function are, where there are any
+CHOICES = (*GROUPS, "lens", *MODE_PARAMETERS, "table")
 OF_VOLUMES = ("density", "colour", "table")  # numbers that each of several volumes has
 OF_CAMERA = ("background", "pose", "focal", "principal_point", "exposure", "lens")  # what moves without the volumes
 GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box", "iso")
-EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
-PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
-GROUP = one_of(*SMALL_GROUPS, "lens", *OF_MODES, cure="give directions by density, colour or table as rm.Parameters")
+EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {MAX_NUMBER:g}")
+NO_LENS_CURE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
+GROUP = one_of(
+    *SMALL_GROUPS, "lens", *MODE_PARAMETERS, cure="give directions by density, colour or table as rm.Parameters"
+)
 
 
-def groups_of(modes: Sequence[Mode], lens: Lens = PLAIN) -> tuple[str, ...]:
+def groups_of(modes: Sequence[Mode], lens: Lens = PINHOLE_LENS) -> tuple[str, ...]:
     """Parameter groups by which the image of volumes in these modes, through this lens, has a gradient."""
     if len(modes) > 1:
         seen = {name for mode in modes for name in groups_of([mode])}
@@ -50,7 +53,7 @@ def groups_of(modes: Sequence[Mode], lens: Lens = PLAIN) -> tuple[str, ...]:
         "lens": lens.plain,
         "table": not mode.classifies,
     }
-    unseen |= {name: name not in mode.parameters for name in OF_MODES}
+    unseen |= {name: name not in mode.parameters for name in MODE_PARAMETERS}
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
@@ -69,8 +72,8 @@ def require_groups(names: Iterable[str], modes: Sequence[Mode], lens: Lens) -> N
         raise RaymarchError(mode.no_gradient)
     names = set(names)
     if "lens" in names and lens.plain:
-        raise RaymarchError(PLAIN_HAS_NONE)
-    for name in sorted(names & {*GROUPS, *OF_MODES, "table"} - set(groups_of(modes))):
+        raise RaymarchError(NO_LENS_CURE)
+    for name in sorted(names & {*GROUPS, *MODE_PARAMETERS, "table"} - set(groups_of(modes))):
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
 
 
@@ -95,7 +98,7 @@ def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
     return Check(f"{axes} numbers", read)
 
 
-DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in (SHAPES | OF_MODES).items()}
+DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in (SHAPES | MODE_PARAMETERS).items()}
 DIRECTIONS["lens"] = _direction("(number)", None)
 DIRECTIONS["density"] = _direction("(x, y, z)", None)
 DIRECTIONS["colour"] = _direction("(x, y, z, channel)", None)
@@ -147,26 +150,26 @@ Direction: TypeAlias = "Parameters | Sequence[Parameters]"  # of several volumes
 Columns: TypeAlias = "str | Parameters | Sequence[str | Direction]"  # as `columns_of` reads them
 
 
-def shape_of(group: str, lens: Lens = PLAIN) -> tuple[int, ...]:
+def group_shape(group: str, lens: Lens = PINHOLE_LENS) -> tuple[int, ...]:
     """Shape of a small group; RaymarchError for what is none, and for the lens of a pinhole."""
     GROUP("parameter", group)
     if group == "lens" and lens.plain:
-        raise RaymarchError(PLAIN_HAS_NONE)
-    return (len(lens.names),) if group == "lens" else (SHAPES | OF_MODES)[group]
+        raise RaymarchError(NO_LENS_CURE)
+    return (len(lens.names),) if group == "lens" else (SHAPES | MODE_PARAMETERS)[group]
 
 
-def units(group: str, lens: Lens = PLAIN) -> list[Parameters]:
-    """Unit directions, one for each number of a group; RaymarchError as `shape_of` raises it."""
-    shape = shape_of(group, lens)
+def units(group: str, lens: Lens = PINHOLE_LENS) -> list[Parameters]:
+    """Unit directions, one for each number of a group; RaymarchError as `group_shape` raises it."""
+    shape = group_shape(group, lens)
     return [Parameters(**{group: unit.reshape(shape)}) for unit in np.eye(int(np.prod(shape)))]
 
 
-def columns_of(parameters: Columns, lens: Lens = PLAIN) -> list[Direction]:
+def columns_of(parameters: Columns, lens: Lens = PINHOLE_LENS) -> list[Direction]:
     """Columns of a Jacobian: a direction for each number of the groups named, and each direction given."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
-        names = ", ".join((*SMALL_GROUPS, "lens", *OF_MODES))
-        raise RaymarchError(f"parameters are {shown(parameters)}, want some of {names}, or rm.Parameters(...)")
+        names = ", ".join((*SMALL_GROUPS, "lens", *MODE_PARAMETERS))
+        raise RaymarchError(f"parameters are {describe_value(parameters)}, want some of {names}, or rm.Parameters(...)")
     given = (Parameters, list, tuple)
     return [one for each in several for one in ([each] if isinstance(each, given) else units(each, lens))]
 
@@ -177,13 +180,13 @@ def require_directions(
     """Directions of finite numbers in the shapes of the volume, the lens and the table; else RaymarchError."""
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
-        raise RaymarchError(f"directions are {shown(dots)}, want rm.Parameters(...), one or a list")
-    shapes = {**SHAPES, **OF_MODES, "density": volume.shape, "colour": (*volume.shape, volume.channels)}
+        raise RaymarchError(f"directions are {describe_value(dots)}, want rm.Parameters(...), one or a list")
+    shapes = {**SHAPES, **MODE_PARAMETERS, "density": volume.shape, "colour": (*volume.shape, volume.channels)}
     shapes |= {"lens": (len(lens.names),), "table": (0 if table is None else len(table.values), 4)}
     for dot in given:
         for name, value in vars(dot).items():
             if name == "lens" and value is not None and lens.plain:
-                raise RaymarchError(PLAIN_HAS_NONE)
+                raise RaymarchError(NO_LENS_CURE)
             if name == "table" and value is not None and table is None:
                 raise RaymarchError("table: the march has no transfer function; leave it out, or say mode='transfer'")
             if value is not None:

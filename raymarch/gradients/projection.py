@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from raymarch.geometry.camera import Camera, border
-from raymarch.geometry.lens import SIGN, unproject
+from raymarch.geometry.camera import Camera, border_points
+from raymarch.geometry.lens import PLANE_SIGNS, unproject
 from raymarch.geometry.ndc import ray_slopes, rays_in_ndc
 from raymarch.geometry.pose import exp_rigid
 from raymarch.geometry.rays import Rays
@@ -28,7 +28,7 @@ def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
     if camera.lens.parallel:
         (u, v), size = camera.project(points)[0].T, (camera.width, camera.height)
         return any(bool(side.all()) for side in (z >= 0, u <= 0, u >= size[0], v <= 0, v >= size[1]))
-    edge = unproject(border(camera.width, camera.height), camera.focal, camera.principal, camera.lens)
+    edge = unproject(border_points(camera.width, camera.height), camera.focal, camera.principal, camera.lens)
     if not (edge[:, 2] < 0).all():
         return False  # of so wide a lens no planes go through the edges
     tangents = edge[:, :2] / -edge[:, 2:]
@@ -37,7 +37,7 @@ def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
     return any(bool(side.all()) for side in beyond)
 
 
-def from_near(near: float, rays: Rays, moves: list[list[np.ndarray]]) -> tuple[Rays, list[list[np.ndarray]]]:
+def start_at_near(near: float, rays: Rays, moves: list[list[np.ndarray]]) -> tuple[Rays, list[list[np.ndarray]]]:
     """Rays from a near plane on, `near` world units along each, and their tangents by `Projection.tangent` so too.
 
     Example:
@@ -120,7 +120,7 @@ class Projection:
         pose = np.concatenate([d_origin.sum(0), turned])
         lens = None
         if self.camera.lens.parallel:
-            plane, d_plane = SIGN * start[:, :2], SIGN * d_origin[:, :2]
+            plane, d_plane = PLANE_SIGNS * start[:, :2], PLANE_SIGNS * d_origin[:, :2]
         else:
             by_plane, by_number = self.camera.lens.inverse_slopes(local)
             plane, d_plane = self.camera.lens.plane(local), np.einsum("rip,ri->rp", by_plane, d_local)
@@ -163,14 +163,14 @@ class Projection:
         if dot.focal is None and dot.principal_point is None and dot.lens is None:
             return none, none
         lens, focal = self.camera.lens, np.asarray(self.camera.focal)
-        plane = SIGN * start[:, :2] if lens.parallel else lens.plane(local)
+        plane = PLANE_SIGNS * start[:, :2] if lens.parallel else lens.plane(local)
         dot_plane = np.zeros((len(local), 2))
         if dot.focal is not None:
             dot_plane -= plane / focal * dot.focal
         if dot.principal_point is not None:
             dot_plane -= dot.principal_point / focal
         if lens.parallel:
-            return none, np.concatenate([SIGN * dot_plane, none[:, :1]], axis=1)
+            return none, np.concatenate([PLANE_SIGNS * dot_plane, none[:, :1]], axis=1)
         by_plane, by_number = lens.inverse_slopes(local)
         dot_local = np.einsum("rip,rp->ri", by_plane, dot_plane)
         return (dot_local if dot.lens is None else dot_local + by_number @ dot.lens), none

@@ -11,7 +11,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.device.grid_layout import STEP
+from raymarch.device.grid_layout import ROOM_STEP
 from raymarch.device.memory import require_memory
 from raymarch.device.pool import Owner
 from raymarch.device.ray_buffer import RAY_STEP
@@ -19,9 +19,9 @@ from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field import copies
 from raymarch.kernels.rays import ray_arrays
 from raymarch.volumes.bricks import Bricks, held_samples
-from raymarch.volumes.transfer_function import MOST_KNOTS
+from raymarch.volumes.transfer_function import MAX_KNOTS
 
-WIDEST = 48  # numbers of one sample that a kernel unrolls
+MAX_UNROLLED_NUMBERS = 48  # numbers of one sample that a kernel unrolls
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,12 +211,12 @@ class VolumeTangents(Owner[DotFields]):
         numbers = columns * (1 + channels)
 
         def size_of(room: Sequence[int]) -> int:
-            return (math.prod(room) * numbers + (MOST_KNOTS + 1) * columns * 4) * width
+            return (math.prod(room) * numbers + (MAX_KNOTS + 1) * columns * 4) * width
 
         def require() -> None:
             require_memory(shape, size_of(shape), numbers, "take fewer columns at once")
 
-        self._own((columns, channels, still), self._build, size_of, room=tuple(shape), step=STEP, require=require)
+        self._own((columns, channels, still), self._build, size_of, room=tuple(shape), step=ROOM_STEP, require=require)
 
     def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, DotFields]:
         tree, columns, channels = ti.FieldsBuilder(), self.columns, self._channels
@@ -225,13 +225,13 @@ class VolumeTangents(Owner[DotFields]):
         for each in filter(None, (density, features)):
             tree.dense(ti.ijk, room).place(each)
         table = ti.Vector.field(4, float)
-        tree.dense(ti.ij, (MOST_KNOTS + 1, columns)).place(table)
+        tree.dense(ti.ij, (MAX_KNOTS + 1, columns)).place(table)
         return tree, DotFields(density, features, table, self._still, columns, channels)
 
     @staticmethod
     def columns_for(channels: int, wanted: int) -> int:
         """Count of columns that go side by side, so that kernels stay small."""
-        return max(1, min(wanted, WIDEST // max(channels, 1)))
+        return max(1, min(wanted, MAX_UNROLLED_NUMBERS // max(channels, 1)))
 
     def upload(self, dots: Sequence[Parameters]) -> None:
         """Upload of directions, at most `columns`; what they leave out is zero. What is there already stays."""
@@ -254,7 +254,7 @@ class VolumeTangents(Owner[DotFields]):
         if f.features is not None:
             copies.directions_in(features, f.features)
         if any(dot.table is not None for dot in dots) or not self._table_clear:
-            table = np.zeros((MOST_KNOTS + 1, f.columns, 4), dtype)
+            table = np.zeros((MAX_KNOTS + 1, f.columns, 4), dtype)
             for column, dot in enumerate(dots):
                 if dot.table is not None:
                     table[: len(dot.table), column] = dot.table

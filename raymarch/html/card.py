@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Protocol, TypeVar
 
-from raymarch.errors import figures
+from raymarch.errors import distinct_figures
 
-LONGEST = 300  # characters of a cell
+MAX_CELL_LENGTH = 300  # characters of a cell
 # Styles stand in the elements: a <style> would be taken out of a notebook that is not trusted, or reach other outputs.
 # Colours are the page's own, or mixed from its text's, so that a card can be read on a dark page and on a light one.
-CARD = "display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start;color:inherit;background:transparent;margin:4px 0"
-TITLE = "font-weight:600;text-align:left;padding:0 0 4px 0;color:inherit;background:transparent"
-NAME = "text-align:left;vertical-align:top;padding:1px 12px 1px 0;font-weight:400;opacity:0.7;background:transparent"
-VALUE = "text-align:left;vertical-align:top;padding:1px 0;background:transparent"
-CELL = "text-align:left;padding:1px 12px 1px 0;background:transparent"
+CARD_STYLE = (
+    "display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start;color:inherit;background:transparent;margin:4px 0"
+)
+TITLE_STYLE = "font-weight:600;text-align:left;padding:0 0 4px 0;color:inherit;background:transparent"
+NAME_STYLE = (
+    "text-align:left;vertical-align:top;padding:1px 12px 1px 0;font-weight:400;opacity:0.7;background:transparent"
+)
+VALUE_STYLE = "text-align:left;vertical-align:top;padding:1px 0;background:transparent"
+CELL_STYLE = "text-align:left;padding:1px 12px 1px 0;background:transparent"
 
 
 T = TypeVar("T")
@@ -43,11 +47,11 @@ class Recorded(Protocol):
 
 def record_card(value: Recorded) -> str:
     """Card of a value by its record: a row for each entry."""
-    rows = [(name.replace("_", " "), plain(each)) for name, each in value.record().items()]
-    return card(type(value).__name__, rows)
+    rows = [(name.replace("_", " "), plain_text(each)) for name, each in value.record().items()]
+    return card_html(type(value).__name__, rows)
 
 
-def card(title: str, rows: Iterable[tuple[str, object]], pictures: Sequence[str] = ()) -> str:
+def card_html(title: str, rows: Iterable[tuple[str, object]], pictures: Sequence[str] = ()) -> str:
     """HTML of a title, a table of names with values, and pictures that are HTML already; texts are escaped.
 
     Rows whose value is None or "" are left out.
@@ -57,26 +61,29 @@ def card(title: str, rows: Iterable[tuple[str, object]], pictures: Sequence[str]
         False
     """
     cells = "".join(
-        f'<tr style="background:transparent"><th style="{NAME}">{safe(name)}</th>'
-        f'<td style="{VALUE}">{safe(value)}</td></tr>'
+        f'<tr style="background:transparent"><th style="{NAME_STYLE}">{safe_text(name)}</th>'
+        f'<td style="{VALUE_STYLE}">{safe_text(value)}</td></tr>'
         for name, value in rows
         if value is not None and value != ""
     )
-    table = f'<table style="border:0;margin:0;color:inherit"><caption style="{TITLE}">{safe(title)}</caption>{cells}'
-    return f'<div class="raymarch-card" style="{CARD}">{"".join(pictures)}<div>{table}</table></div></div>'
+    table = (
+        '<table style="border:0;margin:0;color:inherit"><caption '
+        f'style="{TITLE_STYLE}">{safe_text(title)}</caption>{cells}'
+    )
+    return f'<div class="raymarch-card" style="{CARD_STYLE}">{"".join(pictures)}<div>{table}</table></div></div>'
 
 
-def listing(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def table_html(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """HTML of a table with a line of heads; texts are escaped.
 
     Example:
         >>> listing(["view", "PSNR"], [["a<b", "30.1"]]).count("a&lt;b")
         1
     """
-    top = "".join(f'<th style="{CELL};opacity:0.7">{safe(head)}</th>' for head in heads)
+    top = "".join(f'<th style="{CELL_STYLE};opacity:0.7">{safe_text(head)}</th>' for head in heads)
     lines = "".join(
         '<tr style="background:transparent">'
-        + "".join(f'<td style="{CELL}">{safe(value)}</td>' for value in row)
+        + "".join(f'<td style="{CELL_STYLE}">{safe_text(value)}</td>' for value in row)
         + "</tr>"
         for row in rows
     )
@@ -85,7 +92,7 @@ def listing(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     )
 
 
-def safe(value: object) -> str:
+def safe_text(value: object) -> str:
     """Text of a value, escaped for HTML and cut where it is long.
 
     Example:
@@ -93,20 +100,20 @@ def safe(value: object) -> str:
         '5 &lt; 6 &amp; &quot;so&quot;'
     """
     text = str(value)
-    return escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+    return escape(text if len(text) <= MAX_CELL_LENGTH else text[: MAX_CELL_LENGTH - 1] + "…")
 
 
-def numbers(values: Iterable[float], digits: int = 4, step: float = 0.0) -> str:
+def numbers_text(values: Iterable[float], digits: int = 4, step: float = 0.0) -> str:
     """Numbers in a row, such as a corner, without trailing zeros; to a tenth of a `step` where that takes more digits.
 
     Example:
         >>> numbers([0.5, -1.0, 1e-9])
         '0.5, -1, 1e-09'
     """
-    return ", ".join(figures(float(value) + 0.0, step=step, least=digits)[0] for value in values)  # no -0
+    return ", ".join(distinct_figures(float(value) + 0.0, step=step, least=digits)[0] for value in values)  # no -0
 
 
-def plain(value: object) -> object:
+def plain_text(value: object) -> object:
     """Plain value of a record as text, its mappings and lists in one line.
 
     Example:
@@ -114,9 +121,9 @@ def plain(value: object) -> object:
         'shape 2, 3'
     """
     if isinstance(value, dict):
-        return ", ".join(f"{name} {plain(each)}" for name, each in value.items() if each not in (None, "", [], {}))
+        return ", ".join(f"{name} {plain_text(each)}" for name, each in value.items() if each not in (None, "", [], {}))
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(plain(each)) for each in value)
+        return ", ".join(str(plain_text(each)) for each in value)
     return f"{value:,.5g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else value
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from raymarch.html.card import safe
+from raymarch.html.card import safe_text
 
-FIGURE = "margin:0;text-align:left;color:inherit"
-CAPTION = "font-size:0.85em;opacity:0.7"
-MOST_POINTS = 200
+FIGURE_STYLE = "margin:0;text-align:left;color:inherit"
+CAPTION_STYLE = "font-size:0.85em;opacity:0.7"
+MAX_POINTS = 200
 
 
 def figure(image: np.ndarray, caption: str = "", height: int | None = None, width: int | None = None) -> str:
@@ -24,11 +24,13 @@ def figure(image: np.ndarray, caption: str = "", height: int | None = None, widt
         >>> figure(np.zeros((4, 4, 3)), "black").startswith('<figure')
         True
     """
-    shown = data_uri(png(as_bytes(image)))
+    shown = data_uri(png(to_bytes(image)))
     wide = "auto" if width is None else f"{width}px"
     style = f"height:{height or image.shape[0]}px;width:{wide};max-width:none;display:block;border-radius:2px"
-    below = f'<figcaption style="{CAPTION}">{safe(caption)}</figcaption>' if caption else ""
-    return f'<figure style="{FIGURE}"><img alt="{safe(caption)}" src="{shown}" style="{style}">{below}</figure>'
+    below = f'<figcaption style="{CAPTION_STYLE}">{safe_text(caption)}</figcaption>' if caption else ""
+    return (
+        f'<figure style="{FIGURE_STYLE}"><img alt="{safe_text(caption)}" src="{shown}" style="{style}">{below}</figure>'
+    )
 
 
 def thumbnail(image: np.ndarray, side: int) -> np.ndarray:
@@ -42,7 +44,7 @@ def thumbnail(image: np.ndarray, side: int) -> np.ndarray:
     return image[every // 2 :: every, every // 2 :: every]
 
 
-def as_bytes(image: np.ndarray) -> np.ndarray:
+def to_bytes(image: np.ndarray) -> np.ndarray:
     """Image as uint8, from floats of which 0..1 is shown; what is not finite is 0.
 
     Example:
@@ -84,7 +86,7 @@ def curve(x: Sequence[float], y: Sequence[float], caption: str, size: tuple[int,
     across, up = across[np.isfinite(up)], up[np.isfinite(up)]
     if len(up) < 2:
         return ""
-    every = max(len(up) // MOST_POINTS, 1)
+    every = max(len(up) // MAX_POINTS, 1)
     least, most = float(up.min()), float(up.max())
     u = (across - across[0]) / max(float(across[-1] - across[0]), 1e-300)
     v = 1 - (up - least) / max(most - least, 1e-300)
@@ -106,7 +108,10 @@ def sketch(
         f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" style="display:block"'
         f'>{under}{frame} stroke-opacity="0.25"/>{drawn}</svg>'
     )
-    return f'<figure style="{FIGURE}">{svg}<figcaption style="{CAPTION}">{safe(caption)}</figcaption></figure>'
+    return (
+        f'<figure style="{FIGURE_STYLE}">{svg}<figcaption '
+        f'style="{CAPTION_STYLE}">{safe_text(caption)}</figcaption></figure>'
+    )
 
 
 def _line(points: np.ndarray, opacity: float) -> str:

@@ -10,19 +10,19 @@ from raymarch import runtime
 
 LOG2_E = 1.4426950408889634
 
-ROUND = 1.5 * 2.0**23  # added to a number under 2^22 it leaves the nearest whole number, in the last bits
+ROUNDING_SHIFT = 1.5 * 2.0**23  # added to a number under 2^22 it leaves the nearest whole number, in the last bits
 
-UNIFORM = 2.3283064e-10  # 32 random bits times this are uniform in 0..1
+UNIFORM_SCALE = 2.3283064e-10  # 32 random bits times this are uniform in 0..1
 
 
 @ti.func
-def at_least(x, low):
+def clamp_low(x, low):
     """Maximum max(x, low), and `low` for NaN: one instruction, where ti.max takes four to keep NaN."""
     return ti.select(x > low, x, low)
 
 
 @ti.func
-def at_most(x, high):
+def clamp_high(x, high):
     """Minimum min(x, high), and `high` for NaN."""
     return ti.select(x < high, x, high)
 
@@ -31,10 +31,10 @@ def at_most(x, high):
 def exp(x):
     """Exponential e^x; in f32 on the CPU 2^n times a polynomial of degree 6, relative error 2e-7 (1 + |x|)."""
     y = ti.cast(0.0, float)
-    if ti.static(runtime.single_precision() and runtime.on_cpu()):
-        scaled = at_most(at_least(x * LOG2_E, -126.0), 126.0)
-        n = scaled + (ROUND + 127.0)
-        f = scaled - (n - (ROUND + 127.0))
+    if ti.static(runtime.single_precision() and runtime.runs_on_cpu()):
+        scaled = clamp_high(clamp_low(x * LOG2_E, -126.0), 126.0)
+        n = scaled + (ROUNDING_SHIFT + 127.0)
+        f = scaled - (n - (ROUNDING_SHIFT + 127.0))
         f2 = f * f
         high = (0.055504109 + f * 0.0096181291) + f2 * (0.0013333558 + f * 0.00015403530)
         p = f * (0.69314718 + f * 0.24022651) + (f * f2) * high
@@ -83,7 +83,7 @@ def log_of_rest(x):
 
 
 @ti.func
-def finite(x):
+def is_finite(x):
     """Finiteness of x, neither infinite nor NaN; read off its bits, which fast math, of a GPU, respects."""
     good = False
     if ti.static(runtime.single_precision()):

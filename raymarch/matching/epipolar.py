@@ -13,13 +13,14 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import unproject
 from raymarch.matching.matches import Matches
 
-NEAR = 0.005  # of an image's side: a match no farther from its epipolar line agrees with the cameras
-PARALLEL = np.deg2rad(1.0)  # between two rays, under which their crossing may come out behind a camera
-ONE_PLACE = 1e-12  # of how far cameras are from the origin, which is rounding: two no farther apart are in one place
-LONGEST = 0.2  # that each parameter moves in a step
+MAX_EPIPOLAR_DISTANCE = 0.005  # of an image's side: a match no farther from its epipolar line agrees with the cameras
+MIN_CROSSING_ANGLE = np.deg2rad(1.0)  # between two rays, under which their crossing may come out behind a camera
+# of how far cameras are from the origin, which is rounding: two no farther apart are in one place
+SAME_POSITION = 1e-12
+MAX_STEP = 0.2  # that each parameter moves in a step
 
 
-class Sight(NamedTuple):
+class MatchDirections(NamedTuple):
     """Directions of matches in their cameras' axes (match, 3) twice, of length 1, and their pixels per radian."""
 
     first: np.ndarray
@@ -27,11 +28,11 @@ class Sight(NamedTuple):
     pixels: np.ndarray
 
 
-def sight(cameras: Sequence[Camera], matches: Matches) -> Sight:
+def match_directions(cameras: Sequence[Camera], matches: Matches) -> MatchDirections:
     """Directions of matches by the cameras' lenses."""
     focal = np.array([np.sqrt(camera.focal[0] * camera.focal[1]) for camera in cameras])
     first = directions(cameras, matches.first, matches.at_first)
-    return Sight(first, directions(cameras, matches.second, matches.at_second), focal[matches.first])
+    return MatchDirections(first, directions(cameras, matches.second, matches.at_second), focal[matches.first])
 
 
 def directions(cameras: Sequence[Camera], view: np.ndarray, pixels: np.ndarray) -> np.ndarray:
@@ -48,7 +49,7 @@ def poses_of(cameras: Sequence[Camera]) -> np.ndarray:
     return np.array([camera.world_from_camera for camera in cameras])
 
 
-class Crossing(NamedTuple):
+class RayCrossings(NamedTuple):
     """Crossing of the rays of each match: signed distance to the epipolar line [pixel], whether before both cameras,
     the angle between the rays [radian] and the point (match, 3) in the middle between them."""
 
@@ -58,7 +59,7 @@ class Crossing(NamedTuple):
     point: np.ndarray
 
 
-def crossing(poses: np.ndarray, matches: Matches, seen: Sight) -> Crossing:
+def ray_crossings(poses: np.ndarray, matches: Matches, seen: MatchDirections) -> RayCrossings:
     """Crossing of the rays of each match, by poses (view, 4, 4)."""
     i, u, w, b, length = _rays(poses, matches, seen)
     distance = _distance(u, w, b) * seen.pixels
@@ -66,18 +67,18 @@ def crossing(poses: np.ndarray, matches: Matches, seen: Sight) -> Crossing:
     rest = np.maximum(1 - uw * uw, 1e-12)
     along_u, along_w = (ub - uw * wb) / rest, (uw * ub - wb) / rest
     angle = np.arccos(np.clip(uw, -1, 1))
-    before = ((along_u > 0) & (along_w > 0)) | (angle < PARALLEL)
+    before = ((along_u > 0) & (along_w > 0)) | (angle < MIN_CROSSING_ANGLE)
     middle = poses[i, :3, 3] + length[:, None] * (along_u[:, None] * u + b + along_w[:, None] * w) / 2
-    return Crossing(distance, before, angle, middle)
+    return RayCrossings(distance, before, angle, middle)
 
 
-def distances(poses: np.ndarray, matches: Matches, seen: Sight) -> np.ndarray:
-    """Signed distances (match,) to the epipolar lines [pixel], as of `crossing`."""
+def distances(poses: np.ndarray, matches: Matches, seen: MatchDirections) -> np.ndarray:
+    """Signed distances (match,) to the epipolar lines [pixel], as of `ray_crossings`."""
     _, u, w, b, _ = _rays(poses, matches, seen)
     return _distance(u, w, b) * seen.pixels
 
 
-def _rays(poses: np.ndarray, matches: Matches, seen: Sight) -> tuple[np.ndarray, ...]:
+def _rays(poses: np.ndarray, matches: Matches, seen: MatchDirections) -> tuple[np.ndarray, ...]:
     """First views, directions of both rays and of the base line between the cameras in the world, and its length.
 
     Cameras in one place, up to rounding, have no base line: its direction is 0, and rays of one point are one ray.
@@ -87,7 +88,7 @@ def _rays(poses: np.ndarray, matches: Matches, seen: Sight) -> tuple[np.ndarray,
     w = np.einsum("nab,nb->na", poses[j, :3, :3], seen.second)
     base = poses[j, :3, 3] - poses[i, :3, 3]
     length = np.sqrt(np.einsum("na,na->n", base, base))
-    apart = length > ONE_PLACE * np.abs(poses[:, :3, 3]).max()
+    apart = length > SAME_POSITION * np.abs(poses[:, :3, 3]).max()
     length = np.where(apart, length, 1e-12)
     return i, u, w, np.where(apart, base.T / length, 0.0).T, length
 
@@ -102,16 +103,16 @@ def _distance(u: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     return volume / np.sqrt(np.maximum(2 - ub**2 - wb**2 - 2 * volume**2, 1e-12))
 
 
-def agreeing(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> np.ndarray:
+def matches_agree(poses: np.ndarray, matches: Matches, seen: MatchDirections, near: np.ndarray) -> np.ndarray:
     """Which matches agree with the poses: within `near` [pixel] of their epipolar lines, and before both cameras."""
-    found = crossing(poses, matches, seen)
+    found = ray_crossings(poses, matches, seen)
     return (np.abs(found.distance) < near) & found.before
 
 
-def nearness(cameras: Sequence[Camera], matches: Matches) -> np.ndarray:
+def epipolar_tolerance(cameras: Sequence[Camera], matches: Matches) -> np.ndarray:
     """Distance (match,) [pixel] up to which a match agrees with the cameras."""
     side = np.array([np.sqrt(camera.width * camera.height) for camera in cameras])
-    return NEAR * side[matches.first]
+    return MAX_EPIPOLAR_DISTANCE * side[matches.first]
 
 
 def robust_step(
@@ -131,4 +132,4 @@ def robust_step(
     slope = np.stack([(residual(move) - here) / h for move, h in zip(np.diag(widths), widths, strict=True)], axis=1)
     normal = slope.T @ (weight[:, None] * slope)
     normal += 1e-9 * np.diag(np.diag(normal)) + 1e-12 * np.eye(len(widths))
-    return np.clip(-np.linalg.solve(normal, slope.T @ (weight * here)), -LONGEST, LONGEST)
+    return np.clip(-np.linalg.solve(normal, slope.T @ (weight * here)), -MAX_STEP, MAX_STEP)

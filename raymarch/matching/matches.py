@@ -16,19 +16,19 @@ import numpy as np
 from raymarch.geometry.camera import Camera
 from raymarch.views.views import Views
 
-SIGMA = 1.2  # blur of an octave's first level [pixel]
-STEPS = 2  # levels from one blur to its double
+FIRST_SIGMA = 1.2  # blur of an octave's first level [pixel]
+LEVELS_AN_OCTAVE = 2  # levels from one blur to its double
 OCTAVES = 4
-SMALLEST = 24  # pixels a side of an octave
-EDGE = 12.0  # ratio of curvatures above which an extremum lies along an edge
-FAINTEST = 0.004  # of the range of intensity: contrast of a point
-SAMPLES, CELLS, BINS = 12, 4, 8  # a side of a descriptor's patch; its cells; its directions
-REACH = 6.0  # half a patch, in blurs of its level
-SIDE = 640  # pixels: the side of a square with as many as a large image is made small to
-SMALL = 320  # a side, under which an image is made twice as large, for more points
-POINTS = 500  # of an image
-NEIGHBOURS = 4  # of a view, that it is compared with
-RATIO = 0.8  # of the distance to the second best descriptor (Lowe)
+MIN_OCTAVE_SIDE = 24  # pixels a side of an octave
+MAX_EDGE_RATIO = 12.0  # ratio of curvatures above which an extremum lies along an edge
+MIN_CONTRAST = 0.004  # of the range of intensity: contrast of a point
+PATCH_SAMPLES, DESCRIPTOR_CELLS, DESCRIPTOR_BINS = 12, 4, 8  # a side of a descriptor's patch; its cells; its directions
+PATCH_REACH = 6.0  # half a patch, in blurs of its level
+IMAGE_SIDE = 640  # pixels: the side of a square with as many as a large image is made small to
+MAX_ENLARGED_SIDE = 320  # a side, under which an image is made twice as large, for more points
+POINTS_AN_IMAGE = 500  # of an image
+NEIGHBOUR_VIEWS = 4  # of a view, that it is compared with
+MAX_DISTANCE_RATIO = 0.8  # of the distance to the second best descriptor (Lowe)
 LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 THREADS = 2
 
@@ -54,7 +54,7 @@ def match(points: Sequence[Features], pairs: Sequence[tuple[int, int]]) -> Match
     """Matches of pairs of views: points that are each other's nearest, and much nearer than the second."""
 
     def one(pair: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        return _nearest(points[pair[0]].descriptor, points[pair[1]].descriptor)
+        return _nearest_pairs(points[pair[0]].descriptor, points[pair[1]].descriptor)
 
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(one, pairs))
@@ -67,7 +67,7 @@ def match(points: Sequence[Features], pairs: Sequence[tuple[int, int]]) -> Match
 
 
 def neighbours(
-    cameras: Sequence[Camera], count: int = NEIGHBOURS, asked: Sequence[int] | None = None
+    cameras: Sequence[Camera], count: int = NEIGHBOUR_VIEWS, asked: Sequence[int] | None = None
 ) -> list[tuple[int, int]]:
     """Pairs of views that stand and look nearly alike, of which each, or each that is `asked`, has `count`; by angles
     that no choice of axes changes, and by distances."""
@@ -88,7 +88,7 @@ def features_of(views: Views) -> list[Features]:
 
     def one(view: int) -> Features:
         image, scale = intensity(views, view)
-        found = features(image, POINTS)
+        found = features(image, POINTS_AN_IMAGE)
         place = found.place / scale
         if (mask := views.mask(view)) is not None:
             column, row = np.minimum(np.floor(place).astype(int), np.array(mask.shape[::-1]) - 1).T
@@ -105,7 +105,7 @@ def intensity(views: Views, view: int) -> tuple[np.ndarray, float]:
     its pixels are one of the image's: by area where that is large, twice as large by lines where it is small."""
     image = views.image(view)
     height, width, channels = image.shape
-    k = int(np.ceil(np.sqrt(height * width) / SIDE))
+    k = int(np.ceil(np.sqrt(height * width) / IMAGE_SIDE))
     cut = image[: height // k * k, : width // k * k]
     total = cut[::k, ::k].astype(np.float32)
     for i in range(1, k * k):
@@ -116,12 +116,12 @@ def intensity(views: Views, view: int) -> tuple[np.ndarray, float]:
         alpha = total[..., 3] / (255 * k * k)
         grey = grey * alpha + float(np.asarray(views.background, np.float32) @ LUMINANCE) * (1 - alpha)
     grey /= max(float(np.quantile(grey[::4, ::4], 0.995)), 1e-3)
-    if k > 1 or max(height, width) > SMALL or min(height, width) < 2:
+    if k > 1 or max(height, width) > MAX_ENLARGED_SIDE or min(height, width) < 2:
         return grey, 1 / k
-    return _doubled(_doubled(grey, 0), 1), 2.0
+    return _double(_double(grey, 0), 1), 2.0
 
 
-def _doubled(image: np.ndarray, axis: int) -> np.ndarray:
+def _double(image: np.ndarray, axis: int) -> np.ndarray:
     """An image with twice as many pixels along an axis, by lines between them."""
     length = image.shape[axis]
     before, after = image.take([0, *range(length - 1)], axis), image.take([*range(1, length), length - 1], axis)
@@ -129,7 +129,7 @@ def _doubled(image: np.ndarray, axis: int) -> np.ndarray:
     return pair.reshape(tuple(2 * n if a == axis else n for a, n in enumerate(image.shape)))
 
 
-def _nearest(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_pairs(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Indices of the descriptors that match."""
     if min(len(first), len(second)) < 2:
         return np.zeros(0, int), np.zeros(0, int)
@@ -139,7 +139,7 @@ def _nearest(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndar
     mutual = alike.argmax(0)[best] == index
     highest = alike[index, best]
     alike[index, best] = -1
-    nearer = (1 - highest) < RATIO**2 * (1 - alike.max(1))
+    nearer = (1 - highest) < MAX_DISTANCE_RATIO**2 * (1 - alike.max(1))
     keep = mutual & nearer
     return index[keep], best[keep]
 
@@ -163,29 +163,31 @@ def features(image: np.ndarray, most: int) -> Features:
         [[42.5, 22.5]]
     """
     levels, size, scale = image.astype(np.float32), image.shape, 1.0
-    levels = blurred(levels, float(np.sqrt(SIGMA**2 - 0.25)))
+    levels = blur(levels, float(np.sqrt(FIRST_SIGMA**2 - 0.25)))
     found = []
     for _octave in range(OCTAVES):
-        if min(levels.shape) < SMALLEST:
+        if min(levels.shape) < MIN_OCTAVE_SIDE:
             break
         stack = _stack(levels)
         rows, columns, level, strength = _extrema(stack)
         found.append((stack, rows, columns, level, strength, scale))
-        levels, scale = stack[STEPS][::2, ::2], scale * 2
+        levels, scale = stack[LEVELS_AN_OCTAVE][::2, ::2], scale * 2
     strength = np.concatenate([f[4] for f in found]) if found else np.zeros(0)
     least = np.sort(strength)[-most] if len(strength) > most else 0.0
     parts = []
     for stack, rows, columns, level, strength, scale in found:
         keep = strength >= least
-        parts.append(_described(stack, rows[keep], columns[keep], level[keep], scale))
+        parts.append(_describe(stack, rows[keep], columns[keep], level[keep], scale))
     if not parts:
-        return Features(np.zeros((0, 2)), np.zeros((0, CELLS * CELLS * BINS), np.float32))
+        return Features(
+            np.zeros((0, 2)), np.zeros((0, DESCRIPTOR_CELLS * DESCRIPTOR_CELLS * DESCRIPTOR_BINS), np.float32)
+        )
     place, descriptor = (np.concatenate(several) for several in zip(*parts, strict=True))
     inside = (place > 0).all(1) & (place < (size[1], size[0])).all(1)
     return Features(place[inside], descriptor[inside])
 
 
-def blurred(image: np.ndarray, sigma: float) -> np.ndarray:
+def blur(image: np.ndarray, sigma: float) -> np.ndarray:
     """Gaussian blur of an image (height, width)."""
     radius = max(int(np.ceil(2.5 * sigma)), 1)
     weight = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
@@ -203,9 +205,9 @@ def blurred(image: np.ndarray, sigma: float) -> np.ndarray:
 def _stack(first: np.ndarray) -> list[np.ndarray]:
     """Levels of an octave, each blurred by 2^(1 / STEPS) times as much as the one before."""
     stack = [first]
-    for k in range(STEPS + 2):
-        sigma = SIGMA * 2 ** (k / STEPS)
-        stack.append(blurred(stack[-1], sigma * float(np.sqrt(2 ** (2 / STEPS) - 1))))
+    for k in range(LEVELS_AN_OCTAVE + 2):
+        sigma = FIRST_SIGMA * 2 ** (k / LEVELS_AN_OCTAVE)
+        stack.append(blur(stack[-1], sigma * float(np.sqrt(2 ** (2 / LEVELS_AN_OCTAVE) - 1))))
     return stack
 
 
@@ -225,13 +227,13 @@ def _extrema(stack: list[np.ndarray]) -> tuple[np.ndarray, ...]:
                 three.append(tuple(cut))
             most = np.maximum(np.maximum(most[three[0]], most[three[1]]), most[three[2]])
             least = np.minimum(np.minimum(least[three[0]], least[three[1]]), least[three[2]])
-        peak = ((here == most) | (here == least)) & (np.abs(here) > FAINTEST)
+        peak = ((here == most) | (here == least)) & (np.abs(here) > MIN_CONTRAST)
         rows, columns = np.nonzero(peak)
-        found.append(_refined(differences[level], rows + 1, columns + 1, level))
+        found.append(_refine_extrema(differences[level], rows + 1, columns + 1, level))
     return tuple(np.concatenate(several) for several in zip(*found, strict=True))
 
 
-def _refined(image: np.ndarray, rows: np.ndarray, columns: np.ndarray, level: int) -> tuple[np.ndarray, ...]:
+def _refine_extrema(image: np.ndarray, rows: np.ndarray, columns: np.ndarray, level: int) -> tuple[np.ndarray, ...]:
     """The extrema that are no edges, their places to a part of a pixel by a parabola through their neighbours."""
     value = image[rows, columns]
     up, down, left, right = (image[rows + r, columns + c] for r, c in ((-1, 0), (1, 0), (0, -1), (0, 1)))
@@ -239,7 +241,7 @@ def _refined(image: np.ndarray, rows: np.ndarray, columns: np.ndarray, level: in
     corners = [image[rows + r, columns + c] for r, c in ((1, 1), (-1, -1), (1, -1), (-1, 1))]
     mixed = (corners[0] + corners[1] - corners[2] - corners[3]) / 4
     determinant = along_x * along_y - mixed**2
-    keep = (along_x + along_y) ** 2 * EDGE < (EDGE + 1) ** 2 * determinant
+    keep = (along_x + along_y) ** 2 * MAX_EDGE_RATIO < (MAX_EDGE_RATIO + 1) ** 2 * determinant
     dx, dy = (left - right) / 2, (up - down) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         shift_x = np.clip((along_y * dx - mixed * dy) / determinant, -0.6, 0.6)
@@ -248,57 +250,57 @@ def _refined(image: np.ndarray, rows: np.ndarray, columns: np.ndarray, level: in
     return tuple(a[keep] for a in (rows + shift_y, columns + shift_x, full, np.abs(value)))
 
 
-def _described(
+def _describe(
     stack: list[np.ndarray], rows: np.ndarray, columns: np.ndarray, level: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Places in the image and descriptors of an octave's points."""
     place = np.stack([columns, rows], -1) * scale + 0.5  # as [::2] keeps the even ones
-    descriptor = np.zeros((len(rows), CELLS * CELLS * BINS), np.float32)
+    descriptor = np.zeros((len(rows), DESCRIPTOR_CELLS * DESCRIPTOR_CELLS * DESCRIPTOR_BINS), np.float32)
     for each in np.unique(level):
         chosen = level == each
         dy, dx = np.gradient(stack[each])
-        spread = SIGMA * 2 ** (each / STEPS)
+        spread = FIRST_SIGMA * 2 ** (each / LEVELS_AN_OCTAVE)
         descriptor[chosen] = _histograms(dx, dy, rows[chosen], columns[chosen], spread)
     return place, descriptor
 
 
 def _cells() -> tuple[np.ndarray, np.ndarray]:
     """Offsets (sample, 2) of a patch in -1..1, and how much each sample counts for each cell (cell, sample)."""
-    side = (np.arange(SAMPLES) + 0.5) / SAMPLES * 2 - 1
+    side = (np.arange(PATCH_SAMPLES) + 0.5) / PATCH_SAMPLES * 2 - 1
     offset = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
-    middle = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
-    share = np.maximum(1 - np.abs(side[None] - middle[:, None]) * CELLS / 2, 0)
-    weight = np.einsum("ai,bj->abij", share, share).reshape(CELLS * CELLS, -1)
+    middle = (np.arange(DESCRIPTOR_CELLS) + 0.5) / DESCRIPTOR_CELLS * 2 - 1
+    share = np.maximum(1 - np.abs(side[None] - middle[:, None]) * DESCRIPTOR_CELLS / 2, 0)
+    weight = np.einsum("ai,bj->abij", share, share).reshape(DESCRIPTOR_CELLS * DESCRIPTOR_CELLS, -1)
     return offset, (weight * np.exp(-(offset**2).sum(1))).astype(np.float32)
 
 
-OFFSET, WEIGHT = _cells()
+PATCH_OFFSETS, PATCH_WEIGHTS = _cells()
 
 
 def _histograms(dx: np.ndarray, dy: np.ndarray, rows: np.ndarray, columns: np.ndarray, spread: float) -> np.ndarray:
     """Descriptors (point, 128), turned by the direction that prevails about each point."""
-    turn = _direction(*_around(dx, dy, rows, columns, spread * 0.6 * REACH, np.zeros(len(rows))))
-    length, angle = _around(dx, dy, rows, columns, spread * REACH, turn)
-    bin_of = (angle - turn[:, None]) * (BINS / (2 * np.pi)) % BINS
-    lower = bin_of.astype(np.int32) % BINS
+    turn = _direction(*_patch_gradients(dx, dy, rows, columns, spread * 0.6 * PATCH_REACH, np.zeros(len(rows))))
+    length, angle = _patch_gradients(dx, dy, rows, columns, spread * PATCH_REACH, turn)
+    bin_of = (angle - turn[:, None]) * (DESCRIPTOR_BINS / (2 * np.pi)) % DESCRIPTOR_BINS
+    lower = bin_of.astype(np.int32) % DESCRIPTOR_BINS
     upper_share = bin_of - np.floor(bin_of)
     count, samples = length.shape
-    soft = np.zeros((count * samples, BINS), np.float32)
+    soft = np.zeros((count * samples, DESCRIPTOR_BINS), np.float32)
     index = np.arange(count * samples)
     soft[index, lower.ravel()] = (length * (1 - upper_share)).ravel()
-    soft[index, (lower.ravel() + 1) % BINS] = (length * upper_share).ravel()
-    out = (WEIGHT @ soft.reshape(count, samples, BINS)).reshape(count, -1)
+    soft[index, (lower.ravel() + 1) % DESCRIPTOR_BINS] = (length * upper_share).ravel()
+    out = (PATCH_WEIGHTS @ soft.reshape(count, samples, DESCRIPTOR_BINS)).reshape(count, -1)
     out /= np.maximum(np.abs(out).sum(1, keepdims=True), 1e-12)
     return np.sqrt(out)  # so that their product is the histograms' likeness (Arandjelovic & Zisserman 2012)
 
 
-def _around(
+def _patch_gradients(
     dx: np.ndarray, dy: np.ndarray, rows: np.ndarray, columns: np.ndarray, reach: float, turn: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lengths and angles (point, sample) of the gradients in a turned patch about each point."""
     cos, sin = np.cos(turn)[:, None] * reach, np.sin(turn)[:, None] * reach
-    x = columns[:, None] + cos * OFFSET[:, 0] - sin * OFFSET[:, 1]
-    y = rows[:, None] + sin * OFFSET[:, 0] + cos * OFFSET[:, 1]
+    x = columns[:, None] + cos * PATCH_OFFSETS[:, 0] - sin * PATCH_OFFSETS[:, 1]
+    y = rows[:, None] + sin * PATCH_OFFSETS[:, 0] + cos * PATCH_OFFSETS[:, 1]
     height, width = dx.shape
     row, column = (np.clip(np.rint(a), 0, n - 1).astype(np.int32) for a, n in ((y, height), (x, width)))
     index = row * width + column
@@ -308,7 +310,7 @@ def _around(
 
 def _direction(length: np.ndarray, angle: np.ndarray) -> np.ndarray:
     """Direction (point,) of the highest peak of a histogram of gradients, in 36 bins."""
-    weight = length * np.exp(-2 * (OFFSET**2).sum(1))
+    weight = length * np.exp(-2 * (PATCH_OFFSETS**2).sum(1))
     count = len(length)
     bin_of = np.floor(angle * (36 / (2 * np.pi))).astype(np.int32) % 36
     histogram = np.bincount((np.arange(count)[:, None] * 36 + bin_of).ravel(), weight.ravel(), count * 36)

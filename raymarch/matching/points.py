@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.matching.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
+from raymarch.matching.epipolar import (
+    MatchDirections,
+    epipolar_tolerance,
+    match_directions,
+    matches_agree,
+    poses_of,
+    ray_crossings,
+)
 from raymarch.matching.matches import Matches, features_of, match, neighbours
 from raymarch.views.views import Views
 
@@ -15,17 +22,19 @@ MATCHED_VIEWS = 32  # views, evenly spread, whose matches tell how far a scene g
 COVERAGE_SIDE = 24  # points a side of the box at which it is asked who sees them
 
 
-def points_of(views: Views, matches: Matches, seen: Sight, poses: np.ndarray, apart: float = MIN_ANGLE) -> np.ndarray:
+def points_of(
+    views: Views, matches: Matches, seen: MatchDirections, poses: np.ndarray, apart: float = MIN_ANGLE
+) -> np.ndarray:
     """Points (point, 3) in the world: the set's own, or where the rays of matches cross that agree with the poses."""
-    if (own := _own(views)) is not None:
+    if (own := _set_points(views)) is not None:
         return own
-    found = crossing(poses, matches, seen)
+    found = ray_crossings(poses, matches, seen)
     return found.point[found.angle > apart]
 
 
 def matched_points(views: Views) -> np.ndarray:
     """Points (point, 3) in the world: the set's own, or by matches of some of its views; takes some seconds then."""
-    if (own := _own(views)) is not None:
+    if (own := _set_points(views)) is not None:
         return own
     if len(views) < 2:
         return np.zeros((0, 3))
@@ -33,12 +42,16 @@ def matched_points(views: Views) -> np.ndarray:
     matches = match(features_of(some), neighbours(some.cameras))
     if len(matches) < MIN_POINTS:
         return np.zeros((0, 3))
-    poses, seen, near = poses_of(some.cameras), sight(some.cameras, matches), nearness(some.cameras, matches)
-    agree = agreeing(poses, matches, seen, near)
-    return points_of(some, matches.take(agree), Sight(*(part[agree] for part in seen)), poses, FAR_ANGLE)
+    poses, seen, near = (
+        poses_of(some.cameras),
+        match_directions(some.cameras, matches),
+        epipolar_tolerance(some.cameras, matches),
+    )
+    agree = matches_agree(poses, matches, seen, near)
+    return points_of(some, matches.take(agree), MatchDirections(*(part[agree] for part in seen)), poses, FAR_ANGLE)
 
 
-def _own(views: Views) -> np.ndarray | None:
+def _set_points(views: Views) -> np.ndarray | None:
     """Points (point, 3) of the set, None where they are too few."""
     if views.points is None or len(views.points) < MIN_POINTS:
         return None

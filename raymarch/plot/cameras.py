@@ -13,7 +13,7 @@ from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import starts, unproject
+from raymarch.geometry.lens import ray_starts, unproject
 from raymarch.matching.points import COVERAGE_SIDE
 from raymarch.matching.points import coverage as count_of_views
 from raymarch.plot.panels import panels
@@ -97,7 +97,7 @@ def pyramid(camera: Camera, length: float) -> np.ndarray:
     w, h = camera.width, camera.height
     pixels = np.array([(0, 0), (w, 0), (w, h), (0, h)])
     seen = pixels, camera.focal, camera.principal, camera.lens
-    near = starts(*seen)
+    near = ray_starts(*seen)
     a, b, c, d = near + length * unproject(*seen)
     roof = 0.65 * (a + b) - 0.15 * (c + d)
     line = np.array([d, 0 * d, a, b, 0 * d, c, b, roof, a, d, c])
@@ -107,14 +107,14 @@ def pyramid(camera: Camera, length: float) -> np.ndarray:
     return line @ camera.world_from_camera[:3, :3].T + camera.position
 
 
-SHOWN = 64  # images at most, evenly spread, on their cameras
-SIDE = 20  # pixels of an image's longer side there
-LENGTH = 2.0  # times as long as pyramids without images
+MAX_IMAGES = 64  # images at most, evenly spread, on their cameras
+IMAGE_SIDE = 20  # pixels of an image's longer side there
+PYRAMID_FACTOR = 2.0  # times as long as pyramids without images
 
 
 @checked(views=VIEWS, box=optional(BOX), count=whole(1, 10**6), length=optional(number(0, above=True)))
 def frusta(
-    views: Views, box: Numbers | None = None, ax: Axes3D | None = None, *, count: int = SHOWN,
+    views: Views, box: Numbers | None = None, ax: Axes3D | None = None, *, count: int = MAX_IMAGES,
     length: float | None = None,
 ) -> Axes3D:  # fmt: skip
     """Camera frusta with their images: pyramids that open where the cameras look, the image on their open ends.
@@ -137,11 +137,11 @@ def frusta(
     """
     ax = cameras(views, box, ax, colour="none")
     corners = np.empty((0, 3)) if box is None else np.stack(np.meshgrid(*box.T, indexing="ij"), -1).reshape(8, 3)
-    add_images(ax, views, LENGTH * pyramid_length(views.cameras, corners) if length is None else length, count)
+    add_images(ax, views, PYRAMID_FACTOR * pyramid_length(views.cameras, corners) if length is None else length, count)
     return ax
 
 
-def add_images(space: Axes3D, views: Views, length: float, count: int = SHOWN) -> None:
+def add_images(space: Axes3D, views: Views, length: float, count: int = MAX_IMAGES) -> None:
     """Draw the pyramids of all cameras, and the images of up to `count` of them on their open ends."""
     from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
@@ -159,7 +159,7 @@ def add_images(space: Axes3D, views: Views, length: float, count: int = SHOWN) -
 
 def _pixels(camera: Camera, image: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
     """Squares (n, 4, 3) in the world of an image made small, and their colours (n, 3)."""
-    step = max(max(image.shape[:2]) // SIDE, 1)
+    step = max(max(image.shape[:2]) // IMAGE_SIDE, 1)
     small = image[step // 2 :: step, step // 2 :: step]
     rows, columns = small.shape[:2]
     v, u = np.meshgrid(
@@ -173,7 +173,7 @@ def _pixels(camera: Camera, image: np.ndarray, length: float) -> tuple[np.ndarra
     return quads.reshape(-1, 4, 3), small.reshape(-1, 3)
 
 
-AXES = "xyz"
+AXIS_NAMES = "xyz"
 
 
 @checked(views=VIEWS, box=optional(BOX))
@@ -206,8 +206,8 @@ def coverage(
         shown = middle_plane(ax, count, about, normal, len(views))
         place = about[:, normal].mean()
         u, v = (a for a in range(3) if a != normal)
-        ax.set(title=f"{AXES[normal]} = {place if abs(place) > 1e-9 * wide else 0:.3g}")
-        ax.set(xlabel=f"{AXES[u]} [world unit]", ylabel=f"{AXES[v]} [world unit]")
+        ax.set(title=f"{AXIS_NAMES[normal]} = {place if abs(place) > 1e-9 * wide else 0:.3g}")
+        ax.set(xlabel=f"{AXIS_NAMES[u]} [world unit]", ylabel=f"{AXIS_NAMES[v]} [world unit]")
     few = f"views that see it\n({(count < 2).mean():.0%} of the box by fewer than two)"
     three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, label=few)
     return three

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from raymarch.arguments.checks import Check, Numbers, display, number, one_of, optional, shown, whole
+from raymarch.arguments.checks import Check, Numbers, describe_value, display, number, one_of, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.evaluation.metrics import inside_mask, psnr
+from raymarch.evaluation.metrics import psnr, require_mask
 from raymarch.plot.panels import panels
-from raymarch.views.display_values import GREY, without
+from raymarch.views.display_values import MASKED_GREY, mask_out
 from raymarch.views.image_arrays import MASKS, Masks
-from raymarch.views.views import NAMES
+from raymarch.views.views import VIEW_NAMES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +49,9 @@ def history(
 
     reports = getattr(fit, "history", fit)
     if not isinstance(reports, (list, tuple)) or not all(isinstance(report, Report) for report in reports or [0]):
-        raise RaymarchError(f"fit is {shown(fit)}, want a Fit with at least one Report; let it run 25 steps first")
+        raise RaymarchError(
+            f"fit is {describe_value(fit)}, want a Fit with at least one Report; let it run 25 steps first"
+        )
     x = [report.step if against == "steps" else report.seconds for report in reports]
     two = panels(axes, 2, (5.25, 3.2))
     two[0].semilogy(x, [report.loss for report in reports], "C0.-", markersize=3)
@@ -66,14 +68,15 @@ def history(
     return two
 
 
-COLOURS = "magma"
-LIMIT = 0.25  # absolute error that is the end of the colours, the same for all views: pictures can be compared
-WIDTH, HEIGHT = 3.0, 4.0  # of a picture of the sheet, at most [inch]
-GAP, TITLE, BAR, EDGE = 0.06, 0.3, 0.55, 0.1  # between pictures, above them, below them, around all [inch]
-TALL = 1.8  # times as high as wide a sheet may be; else its views stand in two columns
-LONGEST = 40  # letters of a name
-TITLES = "rendered", "true", "absolute error"
-LARGEST = 400  # pixels a side that a picture of the sheet keeps
+ERROR_COLOURS = "magma"
+ERROR_LIMIT = 0.25  # absolute error that is the end of the colours, the same for all views: pictures can be compared
+MAX_PICTURE_WIDTH, MAX_PICTURE_HEIGHT = 3.0, 4.0  # of a picture of the sheet, at most [inch]
+# between pictures, above them, below them, around all [inch]
+GAP_WIDTH, TITLE_HEIGHT, BAR_HEIGHT, EDGE_WIDTH = 0.06, 0.3, 0.55, 0.1
+MAX_SHEET_RATIO = 1.8  # times as high as wide a sheet may be; else its views stand in two columns
+MAX_NAME_LENGTH = 40  # letters of a name
+COLUMN_TITLES = "rendered", "true", "absolute error"
+MAX_KEPT_SIDE = 400  # pixels a side that a picture of the sheet keeps
 LIMITS = number(0, 1, above=True)
 
 
@@ -91,11 +94,13 @@ def _error(image: np.ndarray, truth: np.ndarray, mask: np.ndarray | None) -> np.
     if image.shape != truth.shape or image.ndim != 3 or image.shape[2] != 3:
         raise RaymarchError(f"images are {image.shape} and {truth.shape}, want (height, width, 3) of one size")
     error = np.abs(np.clip(image, 0, 1) - truth).mean(axis=-1)
-    return np.ma.array(error, mask=np.zeros(error.shape, bool) if mask is None else ~inside_mask(mask, image))
+    return np.ma.array(error, mask=np.zeros(error.shape, bool) if mask is None else ~require_mask(mask, image))
 
 
 @checked(image=display, truth=display, limit=LIMITS)
-def error_picture(image: Numbers, truth: Numbers, limit: float = LIMIT, mask: np.ndarray | None = None) -> np.ndarray:
+def error_picture(
+    image: Numbers, truth: Numbers, limit: float = ERROR_LIMIT, mask: np.ndarray | None = None
+) -> np.ndarray:
     """Error picture (height, width, 3) uint8: absolute difference, mean over channels, black for 0, pale for `limit`.
 
     Of a `mask` (height, width) what is False is grey.
@@ -110,15 +115,15 @@ def error_picture(image: Numbers, truth: Numbers, limit: float = LIMIT, mask: np
 def _colours() -> Colormap:
     from matplotlib import colormaps
 
-    return colormaps[COLOURS].with_extremes(bad=(GREY,) * 3)
+    return colormaps[ERROR_COLOURS].with_extremes(bad=(MASKED_GREY,) * 3)
 
 
-@checked(images=PICTURES, truths=PICTURES, names=NAMES, limit=LIMITS, masks=optional(MASKS))
+@checked(images=PICTURES, truths=PICTURES, names=VIEW_NAMES, limit=LIMITS, masks=optional(MASKS))
 def error_sheet(
     images: Sequence[Numbers],
     truths: Sequence[Numbers],
     names: Sequence[str] = (),
-    limit: float = LIMIT,
+    limit: float = ERROR_LIMIT,
     masks: Masks = None,
 ) -> Figure:
     """Contact sheet of an evaluation: a row a view, with the rendered image, the true one and the absolute difference.
@@ -146,9 +151,9 @@ def error_sheet(
     for image, truth, name, mask in zip(images, truths, names or range(len(images)), masks, strict=True):
         image, truth = display("image", image), display("truth", truth)
         error = _error(image, truth, mask)
-        label = f"{name!s:.{LONGEST}}\n{psnr(image, truth, mask):.2f} dB"
-        rows.append(_Row(label, (np.clip(image, 0, 1), without(truth, mask), error)))
-    return _drawn(rows, limit)
+        label = f"{name!s:.{MAX_NAME_LENGTH}}\n{psnr(image, truth, mask):.2f} dB"
+        rows.append(_Row(label, (np.clip(image, 0, 1), mask_out(truth, mask), error)))
+    return _draw_rows(rows, limit)
 
 
 class _Row(NamedTuple):
@@ -161,19 +166,22 @@ class _Row(NamedTuple):
     def size(self) -> tuple[float, float]:
         """Width and height of a picture on the sheet [inch]."""
         height, width = self.pictures[0].shape[:2]
-        scale = min(WIDTH / width, HEIGHT / height)
+        scale = min(MAX_PICTURE_WIDTH / width, MAX_PICTURE_HEIGHT / height)
         return width * scale, height * scale
 
 
-def _drawn(rows: Sequence[_Row], limit: float) -> Figure:
+def _draw_rows(rows: Sequence[_Row], limit: float) -> Figure:
     """Figure of rows, each picture at a place of its own: engines of layout leave gaps around a colour bar."""
     from matplotlib.figure import Figure
 
-    wide, left = max(row.size[0] for row in rows), max(_width(row.label) for row in rows) + 2 * EDGE
-    group = left + 3 * (wide + GAP)
-    count = len(rows) if _height(rows) <= TALL * group else -(-len(rows) // 2)
+    wide, left = max(row.size[0] for row in rows), max(_width(row.label) for row in rows) + 2 * EDGE_WIDTH
+    group = left + 3 * (wide + GAP_WIDTH)
+    count = len(rows) if _height(rows) <= MAX_SHEET_RATIO * group else -(-len(rows) // 2)
     columns = [rows[i : i + count] for i in range(0, len(rows), count)]
-    across, high = group * len(columns) + EDGE, TITLE + max(map(_height, columns)) + BAR + 2 * EDGE
+    across, high = (
+        group * len(columns) + EDGE_WIDTH,
+        TITLE_HEIGHT + max(map(_height, columns)) + BAR_HEIGHT + 2 * EDGE_WIDTH,
+    )
     figure = Figure(figsize=(across, high))
 
     def place(x: float, y: float, width: float, height: float) -> Axes:
@@ -181,24 +189,24 @@ def _drawn(rows: Sequence[_Row], limit: float) -> Figure:
         return figure.add_axes((x / across, 1 - (y + height) / high, width / across, height / high))
 
     for i, column in enumerate(columns):
-        y = TITLE + EDGE
+        y = TITLE_HEIGHT + EDGE_WIDTH
         for j, row in enumerate(column):
             width, height = row.size
-            for k, (picture, title) in enumerate(zip(row.pictures, TITLES, strict=True)):
-                ax = place(left + i * group + k * (wide + GAP) + (wide - width) / 2, y, width, height)
-                shown = ax.imshow(reduced(picture), cmap=_colours(), vmin=0, vmax=limit, aspect="auto")
+            for k, (picture, title) in enumerate(zip(row.pictures, COLUMN_TITLES, strict=True)):
+                ax = place(left + i * group + k * (wide + GAP_WIDTH) + (wide - width) / 2, y, width, height)
+                describe_value = ax.imshow(reduce_picture(picture), cmap=_colours(), vmin=0, vmax=limit, aspect="auto")
                 ax.set(xticks=[], yticks=[], title=title if j == 0 else "")
                 if k == 0:
                     ax.set_ylabel(row.label, rotation=0, ha="right", va="center", parse_math=False)
-            y += height + GAP
-    bar = place(across - EDGE - GAP - wide, high - EDGE - BAR + 0.1, wide, 0.14)
-    figure.colorbar(shown, cax=bar, orientation="horizontal", extend="max")
+            y += height + GAP_WIDTH
+    bar = place(across - EDGE_WIDTH - GAP_WIDTH - wide, high - EDGE_WIDTH - BAR_HEIGHT + 0.1, wide, 0.14)
+    figure.colorbar(describe_value, cax=bar, orientation="horizontal", extend="max")
     return figure
 
 
 def _height(rows: Sequence[_Row]) -> float:
     """Height of so many rows on the sheet [inch]."""
-    return sum(row.size[1] + GAP for row in rows)
+    return sum(row.size[1] + GAP_WIDTH for row in rows)
 
 
 def _width(label: str) -> float:
@@ -212,9 +220,11 @@ def _width(label: str) -> float:
     return max(lines) / 72
 
 
-def reduced(picture: np.ndarray) -> np.ndarray:
-    """A picture at most `LARGEST` pixels a side: means over squares of pixels, so that no error is stepped over."""
-    factor = -(-max(picture.shape[:2]) // LARGEST)
+def reduce_picture(picture: np.ndarray) -> np.ndarray:
+    """A picture at most `MAX_KEPT_SIDE` pixels a side: means over squares of pixels, so that no error is stepped
+    over.
+    """
+    factor = -(-max(picture.shape[:2]) // MAX_KEPT_SIDE)
     for axis in (0, 1) if factor > 1 else ():
         begins = np.arange(0, picture.shape[axis], factor)
         sizes = np.diff(np.append(begins, picture.shape[axis]))  # the last may be smaller
@@ -223,7 +233,7 @@ def reduced(picture: np.ndarray) -> np.ndarray:
     return picture
 
 
-NAMED = 16  # views, of which each has its name under it
+MAX_NAMED_VIEWS = 16  # views, of which each has its name under it
 LABELS = {
     "psnr": "PSNR [dB]",
     "ssim": "SSIM",
@@ -281,7 +291,7 @@ def residuals(evaluation: Evaluation, ax: Axes | None = None, *, score: str = "p
     ax.vlines(at, mean, values, colors=list(colours), linewidth=1.3)
     ax.scatter(at, values, 24, list(colours), zorder=3)
     spread = float(np.ptp(values)) or 0.1 * abs(mean) or 1.0
-    below, many = score != "lpips", len(at) > NAMED
+    below, many = score != "lpips", len(at) > MAX_NAMED_VIEWS
     away = (0.6 if many else 0.2) * spread
     ends = (values.min() - (away if below else 0.1 * spread), values.max() + (0.1 * spread if below else away))
     ax.set(xlim=(at[0] - 0.8, at[-1] + 0.8), ylim=ends)
@@ -293,7 +303,7 @@ def residuals(evaluation: Evaluation, ax: Axes | None = None, *, score: str = "p
         ax.annotate(text, (at[i], values[i]), (0, -6 if below else 6), **beside, **how)
     ax.annotate(f"mean\n{mean:.{digits}f}", (1, mean), (5, 0), xycoords=("axes fraction", "data"), va="center", **how)
     ax.set(xlabel="view", ylabel=LABELS[score])
-    if len(at) <= NAMED:
+    if len(at) <= MAX_NAMED_VIEWS:
         ax.set_xticks(at, names, rotation=35, ha="right", rotation_mode="anchor", size="small", parse_math=False)
     ax.grid(axis="y", alpha=0.25)
     ax.set_axisbelow(True)

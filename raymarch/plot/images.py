@@ -13,7 +13,15 @@ from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
 from raymarch.geometry.boxes import BOX
 from raymarch.matching.points import coverage
-from raymarch.plot.cameras import AXES, LENGTH, add_images, box_of_views, cameras, middle_plane, pyramid_length
+from raymarch.plot.cameras import (
+    AXIS_NAMES,
+    PYRAMID_FACTOR,
+    add_images,
+    box_of_views,
+    cameras,
+    middle_plane,
+    pyramid_length,
+)
 from raymarch.plot.panels import panels, picture_of
 from raymarch.views.views import VIEWS, Views
 
@@ -52,7 +60,7 @@ def image_set(views: Views, box: Numbers | None = None, points: Numbers | None =
     cameras(views, about, space, colour="none")
     space.set_box_aspect(np.ptp([space.get_xlim(), space.get_ylim(), space.get_zlim()], axis=1), zoom=0.95)
     corners = np.stack(np.meshgrid(*about.T, indexing="ij"), -1).reshape(8, 3)
-    add_images(space, views, LENGTH * pyramid_length(views.cameras, corners))
+    add_images(space, views, PYRAMID_FACTOR * pyramid_length(views.cameras, corners))
     if len(cloud):
         some = cloud[:: max(len(cloud) // 2000, 1)]
         near = (np.abs(some - about.mean(0)) < 1.5 * (about[1] - about[0])).all(1)
@@ -61,8 +69,8 @@ def image_set(views: Views, box: Numbers | None = None, points: Numbers | None =
     sides = [figure.add_subplot(grid[k, 1]) for k in range(3)]
     for axis, side in enumerate(sides):
         shown = middle_plane(side, count, about, axis, len(views))
-        a, b = (AXES[k] for k in range(3) if k != axis)
-        side.set(xlabel=f"{a} [world unit]", ylabel=b, title=f"views, mid {AXES[axis]}")
+        a, b = (AXIS_NAMES[k] for k in range(3) if k != axis)
+        side.set(xlabel=f"{a} [world unit]", ylabel=b, title=f"views, mid {AXIS_NAMES[axis]}")
     figure.colorbar(shown, ax=sides, label="views that see it", shrink=0.6)
     few = (count < 2).mean()
     space.set_title(f"{len(views)} views; {few:.0%} of the box is seen by fewer than two")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raymarch.arguments.checks import (
-    WORLD,
+    MAX_COORDINATE,
     Check,
     Numbers,
     Wrong,
@@ -22,13 +22,13 @@ from raymarch.arguments.checks import (
     whole,
 )
 from raymarch.arguments.declared import checked
-from raymarch.errors import RaymarchError, figures
+from raymarch.errors import RaymarchError, distinct_figures
 from raymarch.geometry.rays import Rays
 from raymarch.plot.panels import panels
 from raymarch.volumes.harmonics import Y00
 from raymarch.volumes.scalar_volume import ANY_VOLUME, ScalarVolume
 from raymarch.volumes.transfer_function import COLORMAP, TRANSFER, TransferFunction
-from raymarch.volumes.value_kind import above, bin_range
+from raymarch.volumes.value_kind import bin_range, upper_end
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 from raymarch.volumes.world_axes import shown_right, shown_up
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-NORMALS = (2, 1, 0)  # world axes that the pictures are seen along
-TICKS = 5  # steps of an axis at most; with more, labels grow while the layout is made, and are cut
+SLICE_AXES = (2, 1, 0)  # world axes that the pictures are seen along
+MAX_TICK_STEPS = 5  # steps of an axis at most; with more, labels grow while the layout is made, and are cut
 
 
 LIMIT = optional(number(cure="leave it out to have it found"))
@@ -47,7 +47,7 @@ def scale_of(
     bottom: float, top: float, most: float, label: str, colormap: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Colour scale and bar of values up to `most`; RaymarchError where the scale's bottom is not below its top, which
-    only ends that were given bring about (`above`)."""
+    only ends that were given bring about (`upper_end`)."""
     if not bottom < top:
         raise RaymarchError(
             f"floor is {bottom:g} and limit {top:g}, want the floor less; leave one out to have it found"
@@ -88,12 +88,12 @@ def draw_planes(
     wide, deep, high = upper - lower
     tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
     three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep], layout="compressed")
-    for ax, normal, picture, title in zip(three, NORMALS, pictures, titles, strict=True):
+    for ax, normal, picture, title in zip(three, SLICE_AXES, pictures, titles, strict=True):
         u, v = (a for a in range(3) if a != normal)
         half = 0.5 * (upper - lower)[[u, v]] / (np.array(picture.shape[1::-1]) - 1)
         extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
         shown = ax.imshow(picture, origin="lower", extent=extent, interpolation="nearest", **scale)
-        ax.locator_params(nbins=TICKS)
+        ax.locator_params(nbins=MAX_TICK_STEPS)
         ax.set(title=title, xlabel=f"{'xyz'[u]} [{unit}]", ylabel=f"{'xyz'[v]} [{unit}]")
         if world:
             _turn(ax, world[u], world[v])
@@ -102,11 +102,11 @@ def draw_planes(
     return three
 
 
-SLAB = 1 << 21  # values at a time
-FEW = 1 << 22  # values that tell how all are spread
+SLAB_VALUES = 1 << 21  # values at a time
+MAX_QUANTILE_VALUES = 1 << 22  # values that tell how all are spread
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     """Text with dollar signs escaped: Matplotlib reads text between two of them as a formula."""
     return text.replace("$", r"\$")
 
@@ -114,7 +114,7 @@ def _plain(text: str) -> str:
 def values_label(volume: AnyVolume) -> str:
     """Name and unit of a volume's values, for an axis."""
     if isinstance(volume, ScalarVolume):
-        return f"value [{_plain(volume.unit)}]" if volume.unit else "value"
+        return f"value [{_plain_text(volume.unit)}]" if volume.unit else "value"
     unit = "world unit" if volume.ndc_from_world is None else "NDC"
     return f"sigma [1/{unit}]"
 
@@ -122,7 +122,7 @@ def values_label(volume: AnyVolume) -> str:
 def length_unit(volume: AnyVolume) -> str:
     """Unit of the world that a volume lies in, for an axis."""
     if isinstance(volume, ScalarVolume):
-        return _plain(volume.length_unit) or "world unit"
+        return _plain_text(volume.length_unit) or "world unit"
     return "world unit" if volume.ndc_from_world is None else "NDC"
 
 
@@ -131,34 +131,34 @@ def world_of(volume: AnyVolume) -> str:
     return volume.world if isinstance(volume, ScalarVolume) else ""
 
 
-def innermost(volume: AnyVolume) -> Volume:
+def innermost_volume(volume: AnyVolume) -> Volume:
     """Volume whose values are plotted: the innermost of nested boxes. NDC are plotted as if they were the world."""
     return replace(VOLUME("volume", volume).nested(0), ndc_from_world=None)
 
 
-def some_values(volume: Volume) -> np.ndarray:
+def sample_values(volume: Volume) -> np.ndarray:
     """Values (n,) of evenly spread samples, at most some millions."""
-    stride = max(int(np.ceil((np.prod(volume.shape) / FEW) ** (1 / 3))), 1)
+    stride = max(int(np.ceil((np.prod(volume.shape) / MAX_QUANTILE_VALUES) ** (1 / 3))), 1)
     return volume.activation.sigma(volume.at(np.ix_(*(np.arange(0, n, stride) for n in volume.shape)))[0]).ravel()
 
 
 def slabs(volume: Volume, overlap: int = 0) -> Iterator[tuple[int, np.ndarray]]:
     """Slabs (few, y, z) of a volume's values along x with the index of their first, `overlap` samples shared."""
     x, y, z = volume.shape
-    count = max(SLAB // (y * z), 1 + overlap)
+    count = max(SLAB_VALUES // (y * z), 1 + overlap)
     for first in range(0, x - overlap, count - overlap):
         index = np.ix_(np.arange(first, min(first + count, x)), np.arange(y), np.arange(z))
         yield first, volume.activation.sigma(volume.at(index)[0])
 
 
-def upright(volume: Volume) -> bool:
+def is_upright(volume: Volume) -> bool:
     """Whether a volume's axes are the world's, in their direction."""
     linear = volume.world_from_index[:3, :3]
     return bool((np.diag(linear) > 0).all() and np.allclose(linear, np.diag(np.diag(linear)), atol=1e-9 * volume.voxel))
 
 
-MOST_TICKS = 2048  # of a picture's edge, unless the volume has more samples
-VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is left blank
+MAX_PIXELS = 2048  # of a picture's edge, unless the volume has more samples
+MIN_VISIBLE_FRACTION = 0.01  # share of the greatest sigma below which a slice of colour is left blank
 
 
 @checked(
@@ -166,7 +166,7 @@ VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is l
     what=one_of("sigma", "colour"),
     limit=LIMIT,
     floor=LIMIT,
-    at=optional(vector(3, -WORLD, WORLD)),
+    at=optional(vector(3, -MAX_COORDINATE, MAX_COORDINATE)),
     colormap=COLORMAP,
 )
 def slices(
@@ -203,23 +203,23 @@ def slices(
     """
     words, scan = (length_unit(volume), world_of(volume), values_label(volume)), isinstance(volume, ScalarVolume)
     unit, world, label = words
-    volume = innermost(volume)
+    volume = innermost_volume(volume)
     point = _point_of(volume, index) if at is None else _point(volume, np.asarray(at))
-    cuts = [cut_plane(volume, point, normal) for normal in NORMALS]
+    cuts = [cut_plane(volume, point, normal) for normal in SLICE_AXES]
     bottom, top, most = _ends([sigma for sigma, _ in cuts], scan, limit)
-    visible = bottom + VISIBLE * (top - bottom)
+    visible = bottom + MIN_VISIBLE_FRACTION * (top - bottom)
     if limit is None and floor is not None and top <= floor:
-        top = above(floor)
+        top = upper_end(floor)
     if scan and floor is None and limit is not None and bottom >= limit:  # extinction begins at 0, whatever is asked
-        bottom = -above(-limit)
+        bottom = -upper_end(-limit)
     bottom, top = bottom if floor is None else floor, top if limit is None else limit
     scale, bar = scale_of(bottom, top, most, label, colormap)
     pictures = [sigma if what == "sigma" else np.dstack([colour, sigma >= visible]) for sigma, colour in cuts]
     wide = float(np.ptp(volume.box, axis=0)[0])
-    places = [point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0 for normal in NORMALS]
+    places = [point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0 for normal in SLICE_AXES]
     titles = [
-        f"{'xyz'[normal]} = {figures(place, step=volume.voxel, least=3)[0]}"
-        for normal, place in zip(NORMALS, places, strict=True)
+        f"{'xyz'[normal]} = {distinct_figures(place, step=volume.voxel, least=3)[0]}"
+        for normal, place in zip(SLICE_AXES, places, strict=True)
     ]
     return draw_planes(volume, pictures, titles, unit, scale, axes, bar if what == "sigma" else None, world)
 
@@ -232,7 +232,7 @@ def _ends(cuts: list[np.ndarray], scan: bool, limit: float | None) -> tuple[floa
     every = values[values > bottom] - bottom
     most, usual = (float(every.max()), float(np.percentile(every, 99))) if every.size else (1.0, 1.0)
     top = bottom + (most if most < 5 * usual else usual)
-    return bottom, top if top > bottom else above(bottom), max(bottom + most, bottom)
+    return bottom, top if top > bottom else upper_end(bottom), max(bottom + most, bottom)
 
 
 def _point_of(volume: Volume, index: str | Sequence[int] | np.ndarray | None) -> np.ndarray:
@@ -262,7 +262,7 @@ def plane_ticks(volume: Volume) -> list[np.ndarray]:
     """Places along x, y and z at which upright planes of a volume are cut, a voxel apart; no more than a picture shows
     where its voxels are very long."""
     lower, upper = volume.box
-    counts = np.rint(np.minimum((upper - lower) / volume.voxel, max(MOST_TICKS, *volume.shape))).astype(int) + 1
+    counts = np.rint(np.minimum((upper - lower) / volume.voxel, max(MAX_PIXELS, *volume.shape))).astype(int) + 1
     return [np.linspace(low, high, n) for low, high, n in zip(lower, upper, counts, strict=True)]
 
 
@@ -307,23 +307,23 @@ def projections(
         >>> [ax.get_title() for ax in projections(ball)]
         ['maximum along z', 'maximum along y', 'maximum along x']
     """
-    inner, unit = innermost(volume), length_unit(volume)
+    inner, unit = innermost_volume(volume), length_unit(volume)
     along = _along_axes(inner)
     every = np.concatenate([each[np.isfinite(each)] for each in along])
     top = float(every.max()) if limit is None else limit
     bottom = min(0.0, float(every.min())) if floor is None else floor
     if limit is None and top <= bottom:  # one value everywhere, or a floor over all of them
-        top = above(bottom)
+        top = upper_end(bottom)
     if floor is None and limit is not None and bottom >= top:  # a limit under all of them
-        bottom = -above(-top)
+        bottom = -upper_end(-top)
     scale, bar = scale_of(bottom, top, float(every.max()), values_label(volume), colormap)
-    titles = [f"maximum along {'xyz'[normal]}" for normal in NORMALS]
+    titles = [f"maximum along {'xyz'[normal]}" for normal in SLICE_AXES]
     return draw_planes(inner, along, titles, unit, scale, axes, bar, world_of(volume))
 
 
 def _along_axes(volume: Volume) -> list[np.ndarray]:
     """Greatest values along z (y, x), along y (z, x) and along x (z, y); NaN where no sample is."""
-    if upright(volume):
+    if is_upright(volume):
         x, y, z = volume.shape
         down, through, across = np.empty((x, y)), np.empty((x, z)), np.full((y, z), -np.inf)
         for first, slab in slabs(volume):
@@ -342,8 +342,8 @@ def _along_axes(volume: Volume) -> list[np.ndarray]:
 
 BINS = whole(2, 100_000)
 WINDOW = optional(vector(2))
-FINEST = 1e-12  # of the values: half of an axis
-STRIP = 0.075  # of the plot's height, that the colours of a table take
+MIN_AXIS_EXTENT = 1e-12  # of the values: half of an axis
+STRIP_HEIGHT = 0.075  # of the plot's height, that the colours of a table take
 
 
 @checked(volume=ANY_VOLUME, transfer=optional(TRANSFER), bins=BINS, window=WINDOW)
@@ -372,7 +372,7 @@ def histogram(
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('sigma [1/world unit]', 'samples')
     """
-    values = some_values(innermost(volume))
+    values = sample_values(innermost_volume(volume))
     low, high = _window(window, values, transfer, bins)
     (ax,) = panels(ax, 1, (6.6, 3.6))
     counts, edges = np.histogram(values.astype(float), _edges(volume, low, high, bins))
@@ -407,7 +407,7 @@ def _window(
     ends = values if transfer is None else np.concatenate([values, transfer.values])
     low, high = float(ends.min()), float(ends.max())
     low, high = bin_range(low, high, bins)
-    apart = FINEST * max(abs(low), abs(high))  # Matplotlib takes ends that are nearer to each other for one
+    apart = MIN_AXIS_EXTENT * max(abs(low), abs(high))  # Matplotlib takes ends that are nearer to each other for one
     return (low, high) if high - low > 2 * apart else (low - apart, high + apart)
 
 
@@ -422,7 +422,7 @@ def _table(ax: Axes, transfer: TransferFunction, low: float, high: float, unit: 
         right.scatter(at, opacity, 34, face, edgecolors="k", zorder=3, clip_on=False)
     top = float(transfer.opacities.max())
     right.set(ylim=(0, 1.08 * top or 1.0), ylabel=f"opacity over {transfer.unit_length:.3g} {unit}")
-    strip: Any = ax.inset_axes((0, 1.02, 1, STRIP))
+    strip: Any = ax.inset_axes((0, 1.02, 1, STRIP_HEIGHT))
     colours = transfer(np.linspace(low, high, 512))[None, :, :3]
     strip.imshow(colours, aspect="auto", extent=(low, high, 0, 1), interpolation="bilinear")
     strip.set(xticks=[], yticks=[], xlim=(low, high))
@@ -448,8 +448,8 @@ def iso_histogram(volume: AnyVolume, ax: Axes | None = None, *, bins: int = 200,
         >>> iso_histogram(ball).get_ylabel()
         'cells that the surface crosses'
     """
-    inner = innermost(volume)
-    low, high = _window(window, some_values(inner), None, bins)
+    inner = innermost_volume(volume)
+    low, high = _window(window, sample_values(inner), None, bins)
     (ax,) = panels(ax, 1, (6.6, 3.6))
     at = np.linspace(low, high, bins)
     begins, ends = np.zeros(bins + 1, np.int64), np.zeros(bins + 1, np.int64)
@@ -479,8 +479,8 @@ def _cell_ranges(slab: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return least, most
 
 
-STEP = 0.25  # of a voxel, between points of the profile
-POINTS = array(2, 3, low=-WORLD, high=WORLD)
+PROFILE_STEP = 0.25  # of a voxel, between points of the profile
+POINTS = array(2, 3, low=-MAX_COORDINATE, high=MAX_COORDINATE)
 
 
 def _line(value: object) -> object:
@@ -517,10 +517,10 @@ def profile(
         >>> [round(float(x), 2) for x in ax.get_xlim()], round(float(ax.figure.axes[1].lines[0].get_ydata()[-1]), 3)
         ([3.0, 5.0], 0.368)
     """
-    inner = innermost(volume)
+    inner = innermost_volume(volume)
     origin, direction, near, far = _span(inner, line)
     (ax,) = panels(ax, 1, (6.6, 3.2))
-    count = int(np.clip((far - near) / (STEP * inner.voxel), 2, 100_000)) + 1
+    count = int(np.clip((far - near) / (PROFILE_STEP * inner.voxel), 2, 100_000)) + 1
     s = np.linspace(near, far, count)
     values = trilinear(inner, origin + s[:, None] * direction)
     sigma = np.clip(np.nan_to_num(values), 0, None) if transfer is None else transfer.sigma(np.nan_to_num(values))

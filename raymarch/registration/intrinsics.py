@@ -11,16 +11,16 @@ from raymarch.arguments.checks import array
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.gradients.parameters import PLAIN_HAS_NONE
+from raymarch.gradients.parameters import NO_LENS_CURE
 from raymarch.views.views import Views
 
-SHARED = ("focal", "principal_point", "lens")  # by one change of all cameras
-HALVINGS = 6
-MOST = 10.0  # of any number of a recorded change
-SHORTEST = 0.1  # of its own length, what a focal length is cut to at most in one move
+SHARED_PARAMETERS = ("focal", "principal_point", "lens")  # by one change of all cameras
+MAX_HALVINGS = 6
+MAX_CHANGE = 10.0  # of any number of a recorded change
+MIN_FOCAL_FACTOR = 0.1  # of its own length, what a focal length is cut to at most in one move
 
 
-def intrinsics_moved(
+def move_intrinsics(
     camera: Camera,
     focal: np.ndarray | None = None,
     principal_point: np.ndarray | None = None,
@@ -35,8 +35,8 @@ def intrinsics_moved(
         >>> intrinsics_moved(camera, principal_point=np.ones(2)).principal
         (5.0, 4.0)
     """
-    shortest = SHORTEST * np.array(camera.focal)
-    for share in 0.5 ** np.arange(HALVINGS):
+    shortest = MIN_FOCAL_FACTOR * np.array(camera.focal)
+    for share in 0.5 ** np.arange(MAX_HALVINGS):
         fu, fv = np.maximum(_plus(camera.focal, share, focal), shortest).tolist()
         cu, cv = _plus(camera.principal, share, principal_point)
         try:
@@ -51,7 +51,7 @@ def _plus(values: tuple[float, ...], share: float, move: np.ndarray | None) -> l
     return list(values) if move is None else (np.array(values) + share * move).tolist()
 
 
-def with_shared(camera: Camera, names: Sequence[str], move: np.ndarray) -> Camera:
+def move_shared(camera: Camera, names: Sequence[str], move: np.ndarray) -> Camera:
     """Camera moved by what all of a set share: `move` holds the numbers of each of `names` in turn, of the focal length
     and the principal point as parts of the focal length.
 
@@ -66,11 +66,11 @@ def with_shared(camera: Camera, names: Sequence[str], move: np.ndarray) -> Camer
         parts["focal"] = np.array(camera.focal) * np.expm1(parts["focal"])
     if "principal_point" in parts:
         parts["principal_point"] = np.array(camera.focal) * parts["principal_point"]
-    return intrinsics_moved(camera, **parts) if parts else camera
+    return move_intrinsics(camera, **parts) if parts else camera
 
 
 def change_of_shared(before: Camera, after: Camera, names: Sequence[str]) -> dict[str, list[float]]:
-    """By how much a camera's own numbers were moved, for each of `names` what `with_shared` would be given.
+    """By how much a camera's own numbers were moved, for each of `names` what `move_shared` would be given.
 
     Example:
         >>> camera = Camera.look_at((0, -4, 0), width=8, height=6)
@@ -83,10 +83,10 @@ def change_of_shared(before: Camera, after: Camera, names: Sequence[str]) -> dic
         "principal_point": (np.array(after.principal) - before.principal) / focal,
         "lens": np.array(after.lens.coefficients) - before.lens.coefficients,
     }
-    return {name: changes[name].tolist() for name in SHARED if name in names}
+    return {name: changes[name].tolist() for name in SHARED_PARAMETERS if name in names}
 
 
-def views_with_shared(views: Views, changes: object) -> Views:
+def move_shared_of_views(views: Views, changes: object) -> Views:
     """Views whose cameras are moved by what `change_of_shared` gave for others of the set.
 
     Those of another lens, and all where `changes` is nothing of the kind, stay.
@@ -97,7 +97,7 @@ def views_with_shared(views: Views, changes: object) -> Views:
         True
     """
     told = changes if isinstance(changes, Mapping) else {}
-    known = {name: told[name] for name in SHARED if name in told}
+    known = {name: told[name] for name in SHARED_PARAMETERS if name in told}
     if not known:
         return views
     sizes = {"focal": 2, "principal_point": 2}
@@ -105,12 +105,12 @@ def views_with_shared(views: Views, changes: object) -> Views:
     def moved(camera: Camera) -> Camera:
         try:
             parts = [
-                array(sizes.get(name, len(camera.lens.names)), low=-MOST, high=MOST)(name, value)
+                array(sizes.get(name, len(camera.lens.names)), low=-MAX_CHANGE, high=MAX_CHANGE)(name, value)
                 for name, value in known.items()
             ]
         except RaymarchError:
             return camera
-        return with_shared(camera, list(known), np.concatenate(parts))
+        return move_shared(camera, list(known), np.concatenate(parts))
 
     return replace(views, cameras=tuple(moved(camera) for camera in views.cameras))
 
@@ -121,4 +121,4 @@ def require_common_lens(cameras: Sequence[Camera]) -> None:
     if len(models) > 1:
         raise RaymarchError(f"cameras have lenses of models {', '.join(models)}, want one to move lens; leave lens out")
     if cameras[0].lens.plain:
-        raise RaymarchError(PLAIN_HAS_NONE)
+        raise RaymarchError(NO_LENS_CURE)

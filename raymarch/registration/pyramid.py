@@ -9,10 +9,11 @@ import numpy as np
 
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.parameters import NEUTRAL_EXPOSURE
-from raymarch.views.image_arrays import Images, gathered
+from raymarch.views.image_arrays import Images, gather_images
 from raymarch.views.views import Views
 
-FINER = 1.3  # pixels along an image's shorter side, in samples of the volume's longer one, that a halved image keeps
+# pixels along an image's shorter side, in samples of the volume's longer one, that a halved image keeps
+MIN_PIXELS_A_SAMPLE = 1.3
 
 
 class Pyramid:
@@ -27,7 +28,7 @@ class Pyramid:
         """Downsampling factor at which images show no less than a volume of so many samples a side."""
         smallest = min(map(min, self._views.sizes))
         factor = 1
-        while smallest // (2 * factor) >= FINER * samples:
+        while smallest // (2 * factor) >= MIN_PIXELS_A_SAMPLE * samples:
             factor *= 2
         return factor
 
@@ -38,11 +39,11 @@ class Pyramid:
         """
         if factor != self._factor:
             self._factor, self._images = factor, []  # the last ones are not kept beside these
-            self._images = [_reduced(self._views, i, factor) for i in range(len(self._views))]
+            self._images = [_reduce_view(self._views, i, factor) for i in range(len(self._views))]
         return self._images
 
 
-def _reduced(views: Views, view: int, factor: int) -> np.ndarray:
+def _reduce_view(views: Views, view: int, factor: int) -> np.ndarray:
     image, mask = views.image(view), views.mask(view)
     height, width, channels = image.shape
     h, w = height // factor, width // factor
@@ -55,7 +56,7 @@ def _reduced(views: Views, view: int, factor: int) -> np.ndarray:
     return seen.reshape(h, factor, w, factor, 4).mean((1, 3)).reshape(h * w, 4)
 
 
-def smaller(camera: Camera, factor: int) -> Camera:
+def shrink_camera(camera: Camera, factor: int) -> Camera:
     """Camera of an image that is a whole number of times smaller. A remainder of its last pixels is cut off."""
     width, height = (n // factor * factor for n in (camera.width, camera.height))
     return replace(camera, width=width, height=height).scaled(1 / factor)
@@ -75,7 +76,7 @@ def random_pixels(image: np.ndarray, count: int, rng: np.random.Generator) -> np
     return pixels
 
 
-def without_exposure(target: np.ndarray, exposures: np.ndarray, background: Sequence[float]) -> np.ndarray:
+def remove_exposure(target: np.ndarray, exposures: np.ndarray, background: Sequence[float]) -> np.ndarray:
     """Colours and transmittance (view, ray, 4) as they would be without their views' exposures (view, 6)."""
     target = target.copy()
     alpha, gain, offset = 1 - target[..., 3:], exposures[:, None, :3], exposures[:, None, 3:]
@@ -84,7 +85,7 @@ def without_exposure(target: np.ndarray, exposures: np.ndarray, background: Sequ
     return target
 
 
-def images_without(images: Images, exposures: np.ndarray) -> Images:
+def remove_exposures(images: Images, exposures: np.ndarray) -> Images:
     """8-bit images with their exposures (view, 6) taken out."""
     if (exposures == NEUTRAL_EXPOSURE).all():
         return images
@@ -92,4 +93,4 @@ def images_without(images: Images, exposures: np.ndarray) -> Images:
     for image, exposure in zip(out, exposures, strict=True):
         colour = (image[..., :3] / 255 - exposure[3:]) / exposure[:3]
         image[..., :3] = np.round(255 * np.clip(colour, 0, 1)).astype(np.uint8)
-    return gathered(out)
+    return gather_images(out)

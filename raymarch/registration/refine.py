@@ -25,32 +25,34 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.plan.bounds import find_box
 from raymarch.fitting.plan.survey import Survey
-from raymarch.fitting.settings.settings import FIT_SETTINGS, FitSettings, changed, preset
-from raymarch.geometry.alignment import aligned, apart
+from raymarch.fitting.settings.settings import FIT_SETTINGS, FitSettings, change_settings, preset
+from raymarch.geometry.alignment import align_cameras, pose_differences
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters, units
-from raymarch.gradients.projection import Projection, from_near
+from raymarch.gradients.projection import Projection, start_at_near
 from raymarch.gradients.tangents import RayTangents, bytes_of_tangents
-from raymarch.html.card import card, html_of
+from raymarch.html.card import card_html, html_of
 from raymarch.html.picture import curve
 from raymarch.kernels.integrator.kernel import MarchCall
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.passes import passes_of
-from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
-from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
-from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
-from raymarch.system.interrupt import asked_to_stop
+from raymarch.registration.intrinsics import SHARED_PARAMETERS, move_shared, require_common_lens
+from raymarch.registration.normal_equations import POSE_NUMBERS, fit_exposures, move_of
+from raymarch.registration.pyramid import Pyramid, random_pixels, remove_exposure, remove_exposures, shrink_camera
+from raymarch.system.interrupt import catch_first_interrupt
 from raymarch.views.contents import is_bounded, require_pixels
 from raymarch.views.views import VIEWS, Views, views_card
 
-RAYS = 1 << 17  # rays that all cameras are moved by at once
-OF_A_PIXEL, OF_ONE_MADE = 16, 48  # bytes of a smaller image, and of each pixel of the image that is being made smaller
-OF_A_RAY, OF_A_DIRECTION = 200, 340  # bytes of the arrays that a move is solved by, at their peak (NumPy's own count)
-WIDER = 0.06  # of a box that is found, on each side: the cameras that found it are off
+RAYS_A_MOVE = 1 << 17  # rays that all cameras are moved by at once
+# bytes of a smaller image, and of each pixel of the image that is being made smaller
+BYTES_A_PIXEL, SHRINKING_BYTES_A_PIXEL = 16, 48
+# bytes of the arrays that a move is solved by, at their peak (NumPy's own count)
+BYTES_A_RAY, BYTES_A_DIRECTION = 200, 340
+BOX_MARGIN = 0.06  # of a box that is found, on each side: the cameras that found it are off
 
 
 def box_of_refinement(views: Views, settings: FitSettings, box: Numbers | None = None) -> Numbers | None:
@@ -67,7 +69,7 @@ def box_of_refinement(views: Views, settings: FitSettings, box: Numbers | None =
         return box
     with ImageStore(views) as store:
         lower, upper = find_box(Survey(views), store)
-    margin = WIDER * (upper - lower)
+    margin = BOX_MARGIN * (upper - lower)
     return np.stack([lower - margin, upper + margin])
 
 
@@ -78,7 +80,7 @@ def rays_a_view(views: int) -> int:
         >>> rays_a_view(100)
         1310
     """
-    return int(np.clip(RAYS // views, 64, 4096))
+    return int(np.clip(RAYS_A_MOVE // views, 64, 4096))
 
 
 def directions_of(shared: Sequence[str], lens: Lens) -> list[Parameters]:
@@ -103,23 +105,33 @@ def memory_of_moves(views: Views, samples: int, shared: Sequence[str] = ()) -> d
     """
     factor = Pyramid(views).factor_for(samples)
     small = [(width // factor) * (height // factor) for width, height in views.sizes]
-    made = max(width * height for width, height in views.sizes) * OF_ONE_MADE
+    made = max(width * height for width, height in views.sizes) * SHRINKING_BYTES_A_PIXEL
     rays, dots = rays_a_view(len(views)), len(directions_of(shared, views.cameras[0].lens))
     on_device = bytes_of_buffer((rays * len(views),)) + bytes_of_tangents(rays * len(views), dots)
-    solved = min(rays, *small) * len(views) * (OF_A_RAY + OF_A_DIRECTION * dots)
-    return {"images of the moves": sum(small) * OF_A_PIXEL + made, "moves": on_device + solved}
+    solved = min(rays, *small) * len(views) * (BYTES_A_RAY + BYTES_A_DIRECTION * dots)
+    return {"images of the moves": sum(small) * BYTES_A_PIXEL + made, "moves": on_device + solved}
 
 
 log = logging.getLogger(__name__)
 
-REFINABLE = ("pose", *SHARED, "exposure")
-STEP = 1.0  # voxels, the fit's own
-FIRST, EVERY = 80, 40  # steps before the first move, and between two
+REFINABLE = ("pose", *SHARED_PARAMETERS, "exposure")
+STEP_VOXELS = 1.0  # voxels, the fit's own
+FIRST_MOVE_STEP, MOVE_INTERVAL = 80, 40  # steps before the first move, and between two
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
-ALONG = {"pyramid": 0.0, "thinning": 0.0, "cooldown": 0.0, "final": 0.1, "reopen": 1.0, "early": 1.0, "beta2": 0.99}
-LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
-PLAINLY = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0}
-SETTINGS = preset("default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1)), **PLAINLY)
+REFINEMENT_SETTINGS = {
+    "pyramid": 0.0,
+    "thinning": 0.0,
+    "cooldown": 0.0,
+    "final": 0.1,
+    "reopen": 1.0,
+    "early": 1.0,
+    "beta2": 0.99,
+}
+MAX_MOVE = 0.03  # a move's radians, and its share of the distance, are cut to this
+SIMPLE_FIT_SETTINGS = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0}
+DEFAULT_SETTINGS = preset(
+    "default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1)), **SIMPLE_FIT_SETTINGS
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +167,7 @@ def refinement_card(found: Refinement) -> str:
         ("error", f"{found.errors[-1]:.4g} root mean square, colours in 0..1" if found.errors else None),
     ]
     drawn = curve(range(len(found.errors)), found.errors, "error after each move")
-    return card("Refinement", rows, [drawn]) + views_card(found.views)
+    return card_html("Refinement", rows, [drawn]) + views_card(found.views)
 
 
 @checked(
@@ -168,7 +180,7 @@ def refinement_card(found: Refinement) -> str:
 def refine(
     views: Views,
     parameters: str | Sequence[str] = ("pose",),
-    settings: FitSettings = SETTINGS,
+    settings: FitSettings = DEFAULT_SETTINGS,
     *,
     box: Numbers | None = None,
     show: Callable[[float, float], None] | None = None,
@@ -195,34 +207,40 @@ def refine(
     """
     require_refinable(views, parameters, settings)
     box = box_of_refinement(views, settings, box)
-    settings = changed(settings, exposure=settings.exposure and "exposure" not in parameters, **ALONG)  # not both
+    # not both
+    settings = change_settings(
+        settings, exposure=settings.exposure and "exposure" not in parameters, **REFINEMENT_SETTINGS
+    )
     with (
-        asked_to_stop() as asked,
+        catch_first_interrupt() as asked,
         Fitter(views, settings, box=box) as fitter,
         _Movement(fitter, parameters) as movement,
     ):
         fitter.clock.prepared()  # once more, as in `fit`
         while fitter.progress < 1 and not asked():
             fitter.step()
-            if fitter.steps_done >= FIRST and fitter.steps_done % EVERY == 0:
+            if fitter.steps_done >= FIRST_MOVE_STEP and fitter.steps_done % MOVE_INTERVAL == 0:
                 movement.move()
                 if show is not None:
                     show(fitter.progress, movement.errors[-1])
         about = fitter.box if box is None else box
-        cameras, exposures = aligned(movement.cameras, views.cameras, about), movement.exposures
+        cameras, exposures = align_cameras(movement.cameras, views.cameras, about), movement.exposures
         errors, interrupted, seconds = tuple(movement.errors), asked(), fitter.seconds
     if not errors and not interrupted:
-        log.warning("no camera moved, for the time was over before step %d; give more seconds", FIRST)
-    images = images_without(views.images, exposures) if "exposure" in parameters else views.images
+        log.warning("no camera moved, for the time was over before step %d; give more seconds", FIRST_MOVE_STEP)
+    images = remove_exposures(views.images, exposures) if "exposure" in parameters else views.images
     moved = replace(views, cameras=cameras, images=images)
-    return Refinement(moved, exposures, *apart(cameras, views.cameras, np.asarray(about)), errors, interrupted, seconds)
+    return Refinement(
+        moved, exposures, *pose_differences(cameras, views.cameras, np.asarray(about)), errors, interrupted, seconds
+    )
 
 
 def require_refinable(views: Views, parameters: Sequence[str], settings: FitSettings) -> None:
     """Check of a refinement: RaymarchError where no camera of the views would move, or not by these parameters."""
-    if settings.steps is not None and settings.steps < FIRST:
+    if settings.steps is not None and settings.steps < FIRST_MOVE_STEP:
         raise RaymarchError(
-            f"settings have {settings.steps} steps, want {FIRST} or more, as before no camera moves; give steps={FIRST}"
+            f"settings have {settings.steps} steps, want {FIRST_MOVE_STEP} or more, as before no camera moves; "
+            f"give steps={FIRST_MOVE_STEP}"
         )
     if settings.transfer is not None:
         raise RaymarchError("settings have a table (mode transfer), through which no camera is refined; leave it out")
@@ -241,10 +259,10 @@ class _Movement(Closing):
         self.errors: list[float] = []
         self.each = rays_a_view(len(self.cameras))
         self.pyramid = Pyramid(fitter.views)
-        self.shared = [name for name in SHARED if name in parameters]
+        self.shared = [name for name in SHARED_PARAMETERS if name in parameters]
         self.dots = directions_of(self.shared, self.cameras[0].lens)
         self.centre = np.mean(fitter.box, axis=0)
-        self.last = np.zeros(POSE * len(self.cameras) + len(self.dots) - POSE)
+        self.last = np.zeros(POSE_NUMBERS * len(self.cameras) + len(self.dots) - POSE_NUMBERS)
         with ExitStack() as owners:
             self.buffer = owners.enter_context(RayBuffer(self.each * len(self.cameras)))
             self.motion = owners.enter_context(RayTangents(self.buffer.capacity, len(self.dots)))
@@ -264,7 +282,7 @@ class _Movement(Closing):
         target = np.stack([image[some] for image, some in zip(images, pixels, strict=True)]).astype(float)
         if self.fitter.settings.exposure:
             self.exposures = self.fitter.photometry.exposures
-        return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
+        return factor, pixels, remove_exposure(target, self.exposures, self.fitter.views.background)
 
     def move(self) -> None:
         """One Gauss-Newton step of all cameras at once, and a least-squares fit of the exposures."""
@@ -276,19 +294,19 @@ class _Movement(Closing):
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         self.motion.upload(origin, index_direction, view_direction, np.zeros(len(self.dots)))
         background = fitter.photometry.behind
-        call = MarchCall(grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
+        call = MarchCall(grid.variant, count, STEP_VOXELS * grid.voxel, s.min_transmittance, s.min_weight, background)
         march(grid.fields, self.buffer.fields, *call)
         image = self.buffer.image(count).astype(float).reshape(target.shape)
         passes_of(grid.variant.mode).geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
         if "pose" not in self.parameters:
-            slopes[:, :, :POSE] = 0  # what is shared is not to lean on what will not move
+            slopes[:, :, :POSE_NUMBERS] = 0  # what is shared is not to lean on what will not move
         weight = np.array([1, 1, 1, np.sqrt(fitter.objective.opacity_weight * fitter.views.shows_silhouettes)])
         residual = (image - target) * weight
         self.errors.append(float(np.sqrt(np.nanmean(residual[..., :3] ** 2))))
         self._step(residual, slopes * weight)
         if "exposure" in self.parameters:
-            self.exposures = exposures_beside(image, target, self.exposures)
+            self.exposures = fit_exposures(image, target, self.exposures)
             fitter.store.set_exposures(self.exposures)
         fitter.store.set_cameras(self.cameras)
 
@@ -296,13 +314,13 @@ class _Movement(Closing):
         """The rays of all drawn pixels, view after view, and the tangents of their geometry along each direction."""
         grid, parts = self.fitter.grid, []
         for camera, some in zip(self.cameras, pixels, strict=True):
-            camera = smaller(camera, factor)
+            camera = shrink_camera(camera, factor)
             lies = camera, grid.world_from_index, 1.0, grid.ndc_from_world
             projection, rays = Projection(*lies), camera.rays(some)
             parts.append((rays, [projection.tangent(rays, self._scaled(camera, dot)) for dot in self.dots]))
         rays = Rays(*(np.concatenate([getattr(r, name) for r, _ in parts]) for name in ("origin", "direction")))
         moves = [[np.concatenate([moved[d][i] for _, moved in parts]) for i in range(3)] for d in range(len(self.dots))]
-        return from_near(self.fitter.plan.near, rays, moves)
+        return start_at_near(self.fitter.plan.near, rays, moves)
 
     def _scaled(self, camera: Camera, dot: Parameters) -> Parameters:
         """A direction in numbers that act alike and apart: parts of the distance, radians, parts of the focal length,
@@ -321,10 +339,14 @@ class _Movement(Closing):
     def _step(self, residual: np.ndarray, slopes: np.ndarray) -> None:
         """Solve for six numbers a camera and what they share, and move them."""
         move = self.last = move_of(residual, slopes) + MOMENTUM * self.last
-        poses, common = np.split(move, [POSE * len(self.cameras)])
-        common = np.clip(common, -LARGEST, LARGEST)
-        for v, (camera, twist) in enumerate(zip(self.cameras, poses.reshape(-1, POSE), strict=True)):
-            twist = twist * min(1, LARGEST / max(np.abs(twist).max(), 1e-30))
-            turned = self._scaled(camera, Parameters(pose=twist)).pose if "pose" in self.parameters else np.zeros(POSE)
+        poses, common = np.split(move, [POSE_NUMBERS * len(self.cameras)])
+        common = np.clip(common, -MAX_MOVE, MAX_MOVE)
+        for v, (camera, twist) in enumerate(zip(self.cameras, poses.reshape(-1, POSE_NUMBERS), strict=True)):
+            twist = twist * min(1, MAX_MOVE / max(np.abs(twist).max(), 1e-30))
+            turned = (
+                self._scaled(camera, Parameters(pose=twist)).pose
+                if "pose" in self.parameters
+                else np.zeros(POSE_NUMBERS)
+            )
             camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(turned))
-            self.cameras[v] = with_shared(camera, self.shared, common)
+            self.cameras[v] = move_shared(camera, self.shared, common)

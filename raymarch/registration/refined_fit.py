@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD, Numbers, array
+from raymarch.arguments.checks import MAX_COORDINATE, Numbers, array
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints.checkpoint import DIFFERENT_CURE
 from raymarch.fitting.checkpoints.checkpoints import Checkpoints
@@ -21,13 +21,13 @@ from raymarch.fitting.checkpoints.file import read_record
 from raymarch.fitting.fit import fit
 from raymarch.fitting.forecast import Forecast, forecast
 from raymarch.fitting.report import Fit
-from raymarch.fitting.settings.settings import FitSettings, changed
+from raymarch.fitting.settings.settings import FitSettings, change_settings
 from raymarch.io.files.strict import parse_json
 from raymarch.registration.intrinsics import change_of_shared
 from raymarch.registration.refine import (
-    ALONG,
-    FIRST,
-    SETTINGS,
+    DEFAULT_SETTINGS,
+    FIRST_MOVE_STEP,
+    REFINEMENT_SETTINGS,
     Refinement,
     box_of_refinement,
     memory_of_moves,
@@ -35,7 +35,7 @@ from raymarch.registration.refine import (
     require_refinable,
 )
 from raymarch.views.exposure import NEUTRAL_EXPOSURE
-from raymarch.views.identity import ViewsDigest, camera_of_numbers, known_of, record_of
+from raymarch.views.identity import ViewsDigest, camera_of_numbers, record_of, recorded_indices
 from raymarch.views.views import Views
 
 # The checkpoint of the fit keeps the refinement before it, so that a resumed fit does not repeat it.
@@ -75,8 +75,8 @@ def _checksum(views: Views) -> str:
     return hashlib.sha256((np.round(numbers, 7) + 0.0).tobytes()).hexdigest()  # 0.0: of -0 too
 
 
-SHARE = 0.4  # of the steps, and of the seconds, for the cameras
-ROWS = array(12, low=-WORLD, high=WORLD)  # of a pose: all but the last
+CAMERA_FRACTION = 0.4  # of the steps, and of the seconds, for the cameras
+POSE_ROWS = array(12, low=-MAX_COORDINATE, high=MAX_COORDINATE)  # of a pose: all but the last
 
 
 def settings_of_refinement(settings: FitSettings) -> FitSettings:
@@ -86,9 +86,9 @@ def settings_of_refinement(settings: FitSettings) -> FitSettings:
         >>> settings_of_refinement(FitSettings(steps=1000)).steps
         400
     """
-    steps = None if settings.steps is None else max(round(SHARE * settings.steps), FIRST)
-    seconds = None if settings.seconds is None else SHARE * settings.seconds
-    return replace(settings, steps=steps, seconds=seconds, hull=False, levels=SETTINGS.levels)
+    steps = None if settings.steps is None else max(round(CAMERA_FRACTION * settings.steps), FIRST_MOVE_STEP)
+    seconds = None if settings.seconds is None else CAMERA_FRACTION * settings.seconds
+    return replace(settings, steps=steps, seconds=seconds, hull=False, levels=DEFAULT_SETTINGS.levels)
 
 
 def settings_after_refinement(settings: FitSettings) -> FitSettings:
@@ -98,7 +98,7 @@ def settings_after_refinement(settings: FitSettings) -> FitSettings:
         >>> settings_after_refinement(FitSettings(steps=None, seconds=100.0)).seconds
         60.0
     """
-    return settings if settings.seconds is None else replace(settings, seconds=(1 - SHARE) * settings.seconds)
+    return settings if settings.seconds is None else replace(settings, seconds=(1 - CAMERA_FRACTION) * settings.seconds)
 
 
 def forecast_refined(
@@ -111,7 +111,9 @@ def forecast_refined(
     """
     first = settings_of_refinement(settings)
     require_refinable(views, ("pose", *also), first)
-    ahead = forecast(views, changed(first, **ALONG), box=box_of_refinement(views, first, box), clock=False)
+    ahead = forecast(
+        views, change_settings(first, **REFINEMENT_SETTINGS), box=box_of_refinement(views, first, box), clock=False
+    )
     (x, y, z), parts = ahead.memory.shape, ahead.memory.parts
     parts = {**parts, **memory_of_moves(views, max(x // ahead.boxes, y, z), also)}
     ahead = replace(ahead, memory=replace(ahead.memory, parts=parts))
@@ -151,10 +153,10 @@ def fit_refined(
         if checkpoints is not None:
             checkpoints.require()
             stack.enter_context(checkpoints.locked())  # before the cameras are moved, which takes long
-        return _refined(views, settings, also, box, started, checkpoints, refined, how)
+        return _refine(views, settings, also, box, started, checkpoints, refined, how)
 
 
-def _refined(
+def _refine(
     views: Views,
     settings: FitSettings,
     also: Sequence[str],
@@ -210,11 +212,11 @@ def views_as_fitted(views: Views, provenance: Mapping[str, Any]) -> Views:
     for each in told if isinstance(told, (list, tuple)) else ():
         with suppress(TypeError, ValueError):  # whatever a file may have there
             name, *rows = each
-            poses[str(name)] = np.vstack([ROWS("poses", rows).reshape(3, 4), (0, 0, 0, 1)])
+            poses[str(name)] = np.vstack([POSE_ROWS("poses", rows).reshape(3, 4), (0, 0, 0, 1)])
     if not poses:
         return views
     cameras = list(views.cameras)
-    for i, name in known_of(views, provenance.get("views")).items():
+    for i, name in recorded_indices(views, provenance.get("views")).items():
         with suppress(KeyError, RaymarchError):
             cameras[i] = replace(cameras[i], world_from_camera=poses[name])
     return replace(views, cameras=cameras)

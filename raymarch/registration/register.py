@@ -18,10 +18,10 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera, camera_card
 from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, shape_of
+from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, group_shape
 from raymarch.gradients.projection import out_of_sight
-from raymarch.html.card import card, html_of, numbers
-from raymarch.registration.intrinsics import intrinsics_moved
+from raymarch.html.card import card_html, html_of, numbers_text
+from raymarch.registration.intrinsics import move_intrinsics
 from raymarch.rendering.march_settings import SINGLE_RAYS, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
@@ -31,11 +31,13 @@ from raymarch.views.views import require_colour
 from raymarch.volumes.volume import VOLUME, AnyVolume
 
 State = tuple[Camera, np.ndarray]  # and exposure
-COARSE = 128  # pixels a side at which blurred images are compared
-FINE = 1 << 16  # pixels at most of the last, sharp comparison
-LONGEST = 10.0  # a step, in its own units: the start's distance, radians
-INSIDE = 0.25  # of the way from the volume's middle to its corner: the least that a camera's distance counts as
-FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays from farther off miss what they see
+COARSE_SIDE = 128  # pixels a side at which blurred images are compared
+MAX_FINE_PIXELS = 1 << 16  # pixels at most of the last, sharp comparison
+MAX_STEP = 10.0  # a step, in its own units: the start's distance, radians
+# of the way from the volume's middle to its corner: the least that a camera's distance counts as
+MIN_DISTANCE_FRACTION = 0.25
+# a camera, in the start's distances: in single precision rays from farther off miss what they see
+MAX_DISTANCE_RATIO = 100.0
 
 
 class BlurLevel:
@@ -57,11 +59,11 @@ class BlurLevel:
     ):  # fmt: skip
         self.start, self.parameters, self.corners, self.masked = start, parameters, corners, mask is not None
         middle = corners.mean(0)
-        least = INSIDE * np.linalg.norm(corners[0] - middle)
+        least = MIN_DISTANCE_FRACTION * np.linalg.norm(corners[0] - middle)
         self.reach = float(max(np.linalg.norm(start.position - middle), least))
         longest, total = max(start.width, start.height), start.width * start.height
-        small = blur > 0 and min(start.width, start.height) * COARSE >= 2 * longest
-        self.scale = min(1.0, COARSE / longest) if small else 1.0
+        small = blur > 0 and min(start.width, start.height) * COARSE_SIDE >= 2 * longest
+        self.scale = min(1.0, COARSE_SIDE / longest) if small else 1.0
         self.camera = self._scaled(start)
         self.pixels = self.rows = self.columns = self.share = None
         if blur:
@@ -72,9 +74,9 @@ class BlurLevel:
             self.share = None if mask is None else _share(mask, *size)
             self.rows, self.columns = (_gaussian(n, n, blur * longest * self.scale) for n in size)
         else:
-            if total > FINE or mask is not None:
+            if total > MAX_FINE_PIXELS or mask is not None:
                 counts = np.arange(total) if mask is None else np.flatnonzero(mask)
-                few = min(len(counts), FINE)
+                few = min(len(counts), MAX_FINE_PIXELS)
                 self.pixels = np.sort(np.random.default_rng(seed).choice(counts, few, replace=False))
             self.target = target.reshape(total, -1)[slice(None) if self.pixels is None else self.pixels]
         self.count = self.target.size // self.target.shape[-1]
@@ -94,7 +96,7 @@ class BlurLevel:
         """Set the camera of a state. Returns False if the volume is out of sight, or as small as a dot."""
         camera, exposure = state
         away = float(np.linalg.norm(camera.position - self.corners.mean(0)))
-        if away > FARTHEST * self.reach or out_of_sight(camera, self.corners):
+        if away > MAX_DISTANCE_RATIO * self.reach or out_of_sight(camera, self.corners):
             return False
         seen.set_camera(self._scaled(camera), exposure, self.pixels)
         return bool((seen.image()[:, 3] != 1).any())
@@ -127,8 +129,8 @@ class BlurLevel:
     def retract(self, state: State, move: np.ndarray) -> State:
         """The state after a step, of at most LONGEST."""
         camera, exposure = state
-        move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), LONGEST)) * self.scales
-        ends = np.cumsum([int(np.prod(shape_of(name, camera.lens))) for name in self.parameters])
+        move = move * min(1.0, MAX_STEP / max(float(np.linalg.norm(move)), MAX_STEP)) * self.scales
+        ends = np.cumsum([int(np.prod(group_shape(name, camera.lens))) for name in self.parameters])
         parts = dict(zip(self.parameters, np.split(move, ends[:-1]), strict=True))
         if "pose" in parts:
             camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(parts.pop("pose")))
@@ -136,7 +138,7 @@ class BlurLevel:
             exposure = exposure + parts.pop("exposure")
         for name in {"focal", "principal_point"} & set(parts):
             parts[name] = parts[name] / self.scale
-        return intrinsics_moved(camera, **parts) if parts else camera, exposure
+        return move_intrinsics(camera, **parts) if parts else camera, exposure
 
 
 def _gaussian(count: int, of: int, width: float) -> np.ndarray:
@@ -151,7 +153,7 @@ def _share(mask: np.ndarray, height: int, width: int) -> np.ndarray:
     return shrink(np.where(mask, np.uint8(255), np.uint8(0))[..., None], width, height) / 255
 
 
-SOUGHT = ("pose", "focal", "principal_point", "lens", "exposure")
+REGISTERED_PARAMETERS = ("pose", "focal", "principal_point", "lens", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
 
 
@@ -184,15 +186,15 @@ def registration_card(found: Registration) -> str:
         ("error", f"{found.error:.4g} root mean square, colours in 0..1"),
         ("converged", "yes" if found.converged else "no"),
         ("linear systems", found.steps),
-        ("exposure", numbers(found.exposure)),
+        ("exposure", numbers_text(found.exposure)),
     ]
-    return card("Registration", rows, [camera_card(found.camera)])
+    return card_html("Registration", rows, [camera_card(found.camera)])
 
 
 @checked(
     volume=VOLUME,
     start=replace(CAMERA, cure="call rm.register(volume, image, start)"),
-    parameters=some_of(*SOUGHT),
+    parameters=some_of(*REGISTERED_PARAMETERS),
     background=BACKGROUND,
     exposure=EXPOSURE,
     march=SINGLE_RAYS,
@@ -248,10 +250,10 @@ def register(
     target = _target(image, start, volume.background if background is None else background)
     _require_mask(mask, start)
     if out_of_sight(start, volume.corners):
-        raise _unseen(volume.corners, "its box lies outside the image")
+        raise _unseen_error(volume.corners, "its box lies outside the image")
     levels = [BlurLevel(target, mask, start, blur, parameters, volume.corners, seed) for blur in BLURS]
     most = max(levels, key=lambda level: level.count)
-    columns = sum(int(np.prod(shape_of(name, start.lens))) for name in parameters if name != "exposure")
+    columns = sum(int(np.prod(group_shape(name, start.lens))) for name in parameters if name != "exposure")
     pixels, columns = most.pixels, max(columns, 1)
     with Linearised(volume, most.camera, background=background, march=march, pixels=pixels, columns=columns) as seen:
         return _search(seen, levels, (start, np.asarray(exposure, float)), steps, show)
@@ -265,7 +267,7 @@ def _search(
     for i, level in enumerate(levels):
         if not level.set_camera(seen, state):
             counted = ", or left out by the mask" if level.masked else ""
-            raise _unseen(level.corners, f"what of its box is in the image is transparent{counted}")
+            raise _unseen_error(level.corners, f"what of its box is in the image is transparent{counted}")
         solution = levenberg_marquardt(
             partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
         )
@@ -276,7 +278,7 @@ def _search(
     return Registration(state[0], state[1], error, taken, solution.converged)
 
 
-def _unseen(corners: np.ndarray, why: str) -> RaymarchError:
+def _unseen_error(corners: np.ndarray, why: str) -> RaymarchError:
     centre = ", ".join(f"{x:.3g}" for x in corners.mean(0))
     return RaymarchError(f"the camera sees nothing of the volume: {why}; turn it to the box's centre, ({centre})")
 

@@ -13,19 +13,19 @@ from raymarch.rendering.shading import Shading
 from raymarch.volumes.default_table import default_table, has_values_alone, table_of_kind
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.transfer_function import TransferFunction
-from raymarch.volumes.value_kind import FINEST, ValueKind, kind_of, strided, values_at
+from raymarch.volumes.value_kind import MIN_RELATIVE_RANGE, ValueKind, kind_of, lattice_indices, values_at
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
-GROUND = (0.0, 0.0, 0.0)  # behind a scan, as viewers of radiology have it
-WHITE = (1.0, 1.0, 1.0)  # a volume's own ground where nobody chose one
-SEEN = 0.07  # of a table's greatest opacity, from which a sample counts as seen
-NEIGHBOURS = 7  # of 27 samples about one that is seen, itself included, that are no specks of noise
-DIRECTIONS = 256  # in which the farthest samples are looked for
-INVERSE = 0.97  # share of the faces over a surface's value from which what is seen lies under it
-FEWEST = 8  # points that a picture is framed by
-UP: tuple[float, float, float] = (0.0, 0.0, 1.0)
-FRONT = {"RAS": (0.0, 1.0, 0.0), "LAS": (0.0, 1.0, 0.0), "LPS": (0.0, -1.0, 0.0), "": (0.0, -1.0, 0.0)}
-ELEVATION = 10.0  # degrees above a scan from which it is seen
+SCAN_BACKGROUND = (0.0, 0.0, 0.0)  # behind a scan, as viewers of radiology have it
+VOLUME_BACKGROUND = (1.0, 1.0, 1.0)  # a volume's own ground where nobody chose one
+MIN_SEEN_OPACITY = 0.07  # of a table's greatest opacity, from which a sample counts as seen
+MIN_NEIGHBOURS = 7  # of 27 samples about one that is seen, itself included, that are no specks of noise
+EXTENT_DIRECTIONS = 256  # in which the farthest samples are looked for
+MIN_INVERSE_FRACTION = 0.97  # share of the faces over a surface's value from which what is seen lies under it
+MIN_FRAMED_POINTS = 8  # points that a picture is framed by
+DEFAULT_UP: tuple[float, float, float] = (0.0, 0.0, 1.0)
+FRONT_DIRECTIONS = {"RAS": (0.0, 1.0, 0.0), "LAS": (0.0, 1.0, 0.0), "LPS": (0.0, -1.0, 0.0), "": (0.0, -1.0, 0.0)}
+SCAN_ELEVATION = 10.0  # degrees above a scan from which it is seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class DefaultLook:
 
     march: March
     background: Colour
-    up: tuple[float, float, float] = UP
+    up: tuple[float, float, float] = DEFAULT_UP
     front: tuple[float, float, float] | None = None
     kind: ValueKind | None = None
     table: str = ""
@@ -68,23 +68,23 @@ def default_look(volume: AnyVolume, march: March | None = None) -> DefaultLook:
     seen: Volume = VOLUME("volume", volume)
     if not has_values_alone(seen):
         return DefaultLook(march_for(seen, march), seen.background)
-    background = GROUND if tuple(seen.background) == WHITE else seen.background
+    background = SCAN_BACKGROUND if tuple(seen.background) == VOLUME_BACKGROUND else seen.background
     world, unit = (volume.world, volume.unit) if isinstance(volume, ScalarVolume) else ("", "")
-    front = FRONT[world]
+    front = FRONT_DIRECTIONS[world]
     if table_of(seen) is not None:  # as its fit left it
-        return DefaultLook(march_for(seen, march), seen.background, UP, front)
+        return DefaultLook(march_for(seen, march), seen.background, DEFAULT_UP, front)
     if march is not None or seen.boxes > 1:
-        return DefaultLook(march_for(seen, march), background, UP, front)
+        return DefaultLook(march_for(seen, march), background, DEFAULT_UP, front)
     kind = kind_of(seen, unit)
-    if kind.name == "level" and kind.high - kind.low > FINEST * max(abs(kind.low), abs(kind.high)):
-        return DefaultLook(March(mode="average"), background, UP, front, kind)
+    if kind.name == "level" and kind.high - kind.low > MIN_RELATIVE_RANGE * max(abs(kind.low), abs(kind.high)):
+        return DefaultLook(March(mode="average"), background, DEFAULT_UP, front, kind)
     table, name = table_of_kind(seen, kind)
     light = None if kind.name == "constant" else Shading()  # one value has no slope to light
     march = March(mode="transfer", transfer=table, shading=light)
-    return DefaultLook(march, background, UP, front, kind, name)
+    return DefaultLook(march, background, DEFAULT_UP, front, kind, name)
 
 
-def seen_points(volume: Volume, march: March, clip: Clip | None = None) -> np.ndarray:
+def farthest_seen_points(volume: Volume, march: March, clip: Clip | None = None) -> np.ndarray:
     """Farthest points (n, 3) of what a march sees of a volume of values, to frame a picture by [world unit]; the
     corners of its box where that is all, or nothing.
 
@@ -93,18 +93,18 @@ def seen_points(volume: Volume, march: March, clip: Clip | None = None) -> np.nd
     corners: np.ndarray = volume.corners
     if not has_values_alone(volume) or volume.boxes > 1 or volume.ndc_from_world is not None:
         return corners
-    axes = strided(volume)
+    axes = lattice_indices(volume)
     values = values_at(volume, axes)
     if march.iso is not None:
         seen = values >= march.iso
-        seen = ~seen if np.mean(_faces(seen)) > INVERSE else seen
+        seen = ~seen if np.mean(_faces(seen)) > MIN_INVERSE_FRACTION else seen
     else:
         table = march.transfer or _table_or_none(volume)
         if table is None:
             return corners
         opacity = table(values)[..., 3]
-        seen = opacity > SEEN * table.opacities.max()
-    firm = seen & (_neighbours(seen) >= NEIGHBOURS)
+        seen = opacity > MIN_SEEN_OPACITY * table.opacities.max()
+    firm = seen & (_neighbours(seen) >= MIN_NEIGHBOURS)
     index = _ends(firm if firm.any() else seen)
     reach = np.array([float(np.diff(axis).max(initial=1)) for axis in axes])  # what is between it and the next, too
     index = np.stack([axis[column] for axis, column in zip(axes, index.T, strict=True)], axis=1)
@@ -113,7 +113,7 @@ def seen_points(volume: Volume, march: March, clip: Clip | None = None) -> np.nd
     points = spread @ volume.world_from_index[:3, :3].T + volume.world_from_index[:3, 3]
     if clip is not None and len(clip.half_spaces):
         points = points[(points @ clip.half_spaces[:, :3].T >= clip.half_spaces[:, 3]).all(1)]
-    return _farthest(points) if len(points) >= FEWEST else corners
+    return _farthest_points(points) if len(points) >= MIN_FRAMED_POINTS else corners
 
 
 def _table_or_none(volume: Volume) -> TransferFunction | None:
@@ -146,10 +146,10 @@ def _ends(seen: np.ndarray) -> np.ndarray:
     return np.concatenate([np.stack([i, j, k], 1) for k in (first, last)])
 
 
-def _farthest(points: np.ndarray) -> np.ndarray:
+def _farthest_points(points: np.ndarray) -> np.ndarray:
     """Those of points (n, 3) that are farthest in some of many directions, spread evenly by the golden angle."""
-    i = np.arange(DIRECTIONS) + 0.5
-    z, turn = 1 - 2 * i / DIRECTIONS, np.pi * (1 + 5**0.5) * i
+    i = np.arange(EXTENT_DIRECTIONS) + 0.5
+    z, turn = 1 - 2 * i / EXTENT_DIRECTIONS, np.pi * (1 + 5**0.5) * i
     across = np.sqrt(1 - z**2)
     ways = np.concatenate([np.stack([across * np.cos(turn), across * np.sin(turn), z], 1), np.eye(3), -np.eye(3)])
     scale = np.ptp(points, axis=0)

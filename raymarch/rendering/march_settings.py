@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.checks import Wrong, flag, instance_of, mended, number, one_of, optional, whole
-from raymarch.arguments.declared import held, hold
-from raymarch.arguments.guess import guesses
+from raymarch.arguments.checks import Wrong, flag, instance_of, number, one_of, optional, whole, with_cure
+from raymarch.arguments.declared import checked_field, validate_fields
+from raymarch.arguments.similar_names import similar_names
+from raymarch.device.activation_functions import require_mode
 from raymarch.device.grid import Grid
-from raymarch.device.memory import BATCH
-from raymarch.device.own_functions import require_mode
+from raymarch.device.memory import BATCH_RAYS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import corners_of
@@ -24,15 +24,16 @@ from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.modes.lit_transfer import LIT
 from raymarch.kernels.modes.preintegrated import PREINTEGRATED
 from raymarch.kernels.modes.registry import MODES
-from raymarch.rendering.shading import SHADING, UNSEEN, Shading
-from raymarch.views.display_values import MOST_SUPERSAMPLE, SUPERSAMPLE
+from raymarch.rendering.shading import SHADING, WITHOUT_GRADIENT, Shading
+from raymarch.views.display_values import MAX_SUPERSAMPLE, SUPERSAMPLE
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.default_table import default_table, has_values_alone, range_of
 from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 from raymarch.volumes.volume import Volume
 
-INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping empty space, over the whole box
-OF_EXTINCTION = (MODES["emission-absorption"], MODES["additive"])  # of which light that grows has no end
+# of the brightest colour, or 1: what a ray may lose by skipping empty space, over the whole box
+MAX_SKIPPING_ERROR = 5e-6
+EXTINCTION_MODES = (MODES["emission-absorption"], MODES["additive"])  # of which light that grows has no end
 NAMED_MODE = one_of(*MODES)
 
 
@@ -73,23 +74,23 @@ class March:
             Rays that are given, and those of gradients, are single ones.
     """
 
-    step: float = held(number(1e-3, 1e6), 0.5)
-    min_transmittance: float = held(number(0, 1, below=True), 1e-4)
-    min_weight: float = held(number(0, 1, below=True), 1e-6)
-    batch: int = held(whole(1, 1 << 26), BATCH)
-    mode: str | Mode = held(MODE, next(iter(MODES)))
-    jitter: float = held(number(0, 1), 0.0)
-    step_jitter: float = held(number(0, 1, below=True), 0.0)
-    seed: int = held(whole(0, 2**31 - 1), 0)
-    iso: float | None = held(optional(number()), None)
-    shading: Shading | None = held(optional(SHADING), None)
-    transfer: TransferFunction | None = held(optional(TRANSFER), None)
-    preintegrated: bool = held(flag, False)
-    clip: Clip | None = held(optional(CLIP), None)
-    supersample: int | None = held(optional(SUPERSAMPLE), None)
+    step: float = checked_field(number(1e-3, 1e6), 0.5)
+    min_transmittance: float = checked_field(number(0, 1, below=True), 1e-4)
+    min_weight: float = checked_field(number(0, 1, below=True), 1e-6)
+    batch: int = checked_field(whole(1, 1 << 26), BATCH_RAYS)
+    mode: str | Mode = checked_field(MODE, next(iter(MODES)))
+    jitter: float = checked_field(number(0, 1), 0.0)
+    step_jitter: float = checked_field(number(0, 1, below=True), 0.0)
+    seed: int = checked_field(whole(0, 2**31 - 1), 0)
+    iso: float | None = checked_field(optional(number()), None)
+    shading: Shading | None = checked_field(optional(SHADING), None)
+    transfer: TransferFunction | None = checked_field(optional(TRANSFER), None)
+    preintegrated: bool = checked_field(flag, False)
+    clip: Clip | None = checked_field(optional(CLIP), None)
+    supersample: int | None = checked_field(optional(SUPERSAMPLE), None)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
         if "iso" in self.rule.parameters and self.iso is None:
             raise RaymarchError(f"iso is None, want the value of the surface that mode {self.rule.name} shows")
         if self.rule.classifies and self.transfer is None:
@@ -132,7 +133,7 @@ class March:
         """Compositing mode's record."""
         rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
         if rule is MODES["isosurface"] and self.shading is not None and self.shading.matcap is not None:
-            return UNSEEN
+            return WITHOUT_GRADIENT
         if rule is not MODES["transfer"]:
             return rule
         return PREINTEGRATED if self.preintegrated else LIT if self.shading is not None else rule
@@ -177,7 +178,7 @@ def table_of(volume: Volume) -> TransferFunction | None:
 def supersample_of(volume: Volume) -> int | None:
     """Rays along each edge of a pixel that a volume was fitted with; None where it was not, or does not tell."""
     told = volume.provenance.get("supersample")
-    return told if type(told) is int and 1 <= told <= MOST_SUPERSAMPLE else None
+    return told if type(told) is int and 1 <= told <= MAX_SUPERSAMPLE else None
 
 
 def _of_single_rays(value: object) -> March:
@@ -188,11 +189,11 @@ def _of_single_rays(value: object) -> March:
 
 
 def _march_cure(value: object) -> str:
-    name = next(iter(guesses(value, MODES)), "")
+    name = next(iter(similar_names(value, MODES)), "")
     return f"rm.March(mode={name!r}{', ..' if name in ('transfer', 'isosurface') else ''}) is one" if name else ""
 
 
-MARCH = mended(instance_of(March, "rm.March(...)", "with rm.March() for its defaults"), _march_cure)
+MARCH = with_cure(instance_of(March, "rm.March(...)", "with rm.March() for its defaults"), _march_cure)
 SINGLE_RAYS = replace(MARCH, read=_of_single_rays)
 
 
@@ -209,10 +210,10 @@ def skip_invisible(grid: Grid, volume: Volume, march: March, most: float | None 
         segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own
         corners = corners_of(volume.world_from_index, volume.box_shape)  # in NDC, where it lies there
         longest = segments * float(np.linalg.norm(np.ptp(corners, axis=0)))
-        grid.refresh_occupancy(INVISIBLE / (longest * brightest(volume, most)))
+        grid.refresh_occupancy(MAX_SKIPPING_ERROR / (longest * max_colour(volume, most)))
 
 
-def brightest(volume: Volume, most: float | None = None) -> float:
+def max_colour(volume: Volume, most: float | None = None) -> float:
     """Upper bound of the volume's colours, 1 or more: by the addition theorem |Y_lm| <= sqrt((2l + 1) / 4 pi)."""
     if most is None:
         features = (volume if volume.bricks is None else volume.bricks).features
@@ -268,7 +269,7 @@ def require_seen(volume: Volume, march: March) -> None:
         raise RaymarchError(
             f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost, or mode {other}"
         )
-    if rule in OF_EXTINCTION and has_values_alone(volume):
+    if rule in EXTINCTION_MODES and has_values_alone(volume):
         low, high = range_of(volume)
         if low < 0:
             raise RaymarchError(

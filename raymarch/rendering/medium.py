@@ -43,7 +43,7 @@ from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
 MAX_VOLUMES = 4
-SAME_FOR_ALL = ("jitter", "step_jitter", "seed")  # settings of which a ray has one
+COMMON_SETTINGS = ("jitter", "step_jitter", "seed")  # settings of which a ray has one
 NO_RAY_GRADIENT = "volumes together have no gradient by cameras; detach the tensors of cameras"
 
 AnyVolumes: TypeAlias = "AnyVolume | Sequence[AnyVolume]"
@@ -126,7 +126,7 @@ def _require_composited(volumes: Sequence[Volume], marches: Sequence[March]) -> 
             raise RaymarchError(f"volumes[{i}] has nested boxes, want one box; take volume.nested(0), the innermost")
         if volume.ndc_from_world is not None:
             raise RaymarchError(f"volumes[{i}] is in NDC, want a box in the world; resample it to one")
-    for name in SAME_FOR_ALL:
+    for name in COMMON_SETTINGS:
         if len(values := sorted({getattr(march, name) for march in marches})) > 1:
             pair = " and ".join(f"{x:g}" for x in values[:2])
             raise RaymarchError(f"marches have {name} {pair}, want one for all rays; give the same to each")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments.checks import Check, Numbers, Wrong, array, shown, whole
+from raymarch.arguments.checks import Check, Numbers, Wrong, array, describe_value, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
-from raymarch.device.grid_layout import COLOURLESS
-from raymarch.device.memory import BATCH
+from raymarch.device.grid_layout import NO_COLOUR_DEGREE
+from raymarch.device.memory import BATCH_RAYS
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
@@ -30,15 +30,16 @@ from raymarch.volumes.activation import Activation
 from raymarch.volumes.samples import SHAPE
 from raymarch.volumes.scalar_volume import AFFINE
 
-EXACT = March(mode="x-ray-exact")
-SLOTS, SLOT_BUDGET = (2, 8), 1 << 29  # gradient buffers of a CPU, as many threads; bytes up to which more are taken
-FAR, ERROR = 3e4, 4e-8  # voxels; relative error of a noisy grid's integrals by each
+EXACT_MARCH = March(mode="x-ray-exact")
+# gradient buffers of a CPU, as many threads; bytes up to which more are taken
+SLOT_RANGE, SLOT_BUDGET_BYTES = (2, 8), 1 << 29
+MAX_EXACT_VOXELS, INTEGRAL_ERROR = 3e4, 4e-8  # voxels; relative error of a noisy grid's integrals by each
 log = logging.getLogger(__name__)
 
 
 def _cameras(value: Any) -> list[Camera]:
     if not isinstance(value, (list, tuple)) or not value:
-        raise Wrong(f"is {shown(value)}", "call rm.Projector(shape, world_from_index, [camera, other])")
+        raise Wrong(f"is {describe_value(value)}", "call rm.Projector(shape, world_from_index, [camera, other])")
     cameras = [CAMERA(f"cameras[{i}]", camera) for i, camera in enumerate(value)]
     if len(sizes := sorted({(camera.width, camera.height) for camera in cameras})) > 1:
         raise Wrong("has images of " + " and ".join(f"{w} x {h}" for w, h in sizes[:2]), "make a projector for each")
@@ -81,16 +82,20 @@ class Projector(Holder):
         centre = np.eye(4)
         centre[:3, 3] = -corners.mean(0)  # the world's origin from here on, about which rounding is least
         moved = [replace(camera, world_from_camera=centre @ camera.world_from_camera) for camera in cameras]
-        self.cameras = tuple(_before(camera, corners - corners.mean(0)) for camera in moved)
+        self.cameras = tuple(_move_before_grid(camera, corners - corners.mean(0)) for camera in moved)
         with ExitStack() as owners:
-            slots = int(np.clip(SLOT_BUDGET // (4 * np.prod(self.shape)), *SLOTS)) if runtime.on_cpu() else 1
-            self.grid = owners.enter_context(Grid(shape, COLOURLESS, slots=slots))
+            slots = (
+                int(np.clip(SLOT_BUDGET_BYTES // (4 * np.prod(self.shape)), *SLOT_RANGE))
+                if runtime.runs_on_cpu()
+                else 1
+            )
+            self.grid = owners.enter_context(Grid(shape, NO_COLOUR_DEGREE, slots=slots))
             self.grid.set_level(shape, centre @ np.asarray(world_from_index))
             self.grid.set_activation(Activation("identity"))
-            self.buffer = owners.enter_context(RayBuffer(min(int(np.prod(self.images)), BATCH)))
+            self.buffer = owners.enter_context(RayBuffer(min(int(np.prod(self.images)), BATCH_RAYS)))
             self.buffer.fields.image.fill(0)  # which the adjoint reads T of
             self._owners = owners.pop_all()
-        _doubt(self.cameras, self.grid.voxel)
+        _warn_of_precision(self.cameras, self.grid.voxel)
 
     def project(self, values: Numbers, views: Sequence[int] | None = None) -> np.ndarray:
         """Line integrals (view, height, width) of values (x, y, z), in all views or in some, by their numbers."""
@@ -99,7 +104,7 @@ class Projector(Holder):
         out = np.zeros((len(wanted), self.images[1] * self.images[2]), runtime.dtype())
         for run, pixels in self._batches(wanted):
             count = len(run) * len(pixels)
-            self._pass(passes_of(EXACT.rule).march, count)
+            self._pass(passes_of(EXACT_MARCH.rule).march, count)
             out[np.ix_(run, pixels)] = self.buffer.image(count)[:, 0].reshape(len(run), len(pixels))
         return out.reshape(len(wanted), *self.images[1:])
 
@@ -112,7 +117,7 @@ class Projector(Holder):
             d_image = np.zeros((len(run) * len(pixels), 4))
             d_image[:, 0] = flat[np.ix_(run, pixels)].ravel()
             self.buffer.set_image_gradient(d_image)
-            self._pass(passes_of(EXACT.rule).adjoint, len(d_image))
+            self._pass(passes_of(EXACT_MARCH.rule).adjoint, len(d_image))
         self.grid.reduce_slots()
         out = np.empty(self.shape, runtime.dtype())
         density_gradient_out(self.grid.fields, out)
@@ -130,7 +135,7 @@ class Projector(Holder):
         if views is None:
             return list(range(len(self.cameras)))
         if np.ndim(views) != 1:
-            raise RaymarchError(f"views are {shown(views)}, want a list of views' numbers; all if not given")
+            raise RaymarchError(f"views are {describe_value(views)}, want a list of views' numbers; all if not given")
         return [whole(0, len(self.cameras) - 1)(f"views[{i}]", view) for i, view in enumerate(views)]
 
     def _batches(self, views: list[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -146,10 +151,10 @@ class Projector(Holder):
                 yield run, pixels
 
     def _pass(self, kernel: Any, count: int) -> None:
-        kernel(self.grid.fields, self.buffer.fields, *EXACT.call(self.grid, count, (0.0, 0.0, 0.0)))
+        kernel(self.grid.fields, self.buffer.fields, *EXACT_MARCH.call(self.grid, count, (0.0, 0.0, 0.0)))
 
 
-def _before(camera: Camera, corners: np.ndarray) -> Camera:
+def _move_before_grid(camera: Camera, corners: np.ndarray) -> Camera:
     """A camera of parallel rays moved along them to just before the grid, where they begin; any other as it is."""
     if not camera.lens.parallel:
         return camera
@@ -160,12 +165,12 @@ def _before(camera: Camera, corners: np.ndarray) -> Camera:
     return replace(camera, world_from_camera=pose)
 
 
-def _doubt(cameras: Sequence[Camera], voxel: float) -> None:
+def _warn_of_precision(cameras: Sequence[Camera], voxel: float) -> None:
     """Say where sources are so far away that single precision shows."""
     far = max(float(np.linalg.norm(camera.position)) for camera in cameras) / voxel
-    if far > FAR and runtime.single_precision():
+    if far > MAX_EXACT_VOXELS and runtime.single_precision():
         log.warning(
             "sources are %.0e voxels away, where integrals are good to %.0e; take orthographic cameras, or"
             ' rm.start(precision="f64") first',
-            *(far, ERROR * far),
+            *(far, INTEGRAL_ERROR * far),
         )

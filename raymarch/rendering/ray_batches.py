@@ -37,11 +37,11 @@ def pixels_in_tiles(first: int, count: int, width: int, height: int) -> np.ndarr
     columns = np.minimum(TILE_SIDE, width - TILE_SIDE * column)
     v, u = np.divmod(within, columns)
     whole = (rows == TILE_SIDE) & (columns == TILE_SIDE)
-    u, v = np.where(whole, _every_other_bit(within), u), np.where(whole, _every_other_bit(within >> 1), v)
+    u, v = np.where(whole, _deinterleave(within), u), np.where(whole, _deinterleave(within >> 1), v)
     return ((TILE_SIDE * band + v) * width + TILE_SIDE * column + u).astype(np.int32)
 
 
-def _every_other_bit(code: np.ndarray) -> np.ndarray:
+def _deinterleave(code: np.ndarray) -> np.ndarray:
     """Bits 0, 2, 4, ... of a code, side by side: half of a Z curve's coordinates."""
     return sum((code >> k & 1 << k for k in range(TILE_SIDE.bit_length() - 1)), np.zeros_like(code))
 
@@ -64,7 +64,7 @@ def rays_of_camera(buffer: RayBuffer, camera: Camera, at: int = 0) -> Fill:
     return fill
 
 
-def rays_as_given(buffer: RayBuffer, rays: Rays) -> Fill:
+def batches_of_rays(buffer: RayBuffer, rays: Rays) -> Fill:
     """Batches of rays in their order."""
 
     def fill(first: int, count: int, side: int = 1) -> np.ndarray:
@@ -93,5 +93,5 @@ def require_room(rays: int) -> None:
     if needed > 0.9 * free or rays > MAX_CELLS:
         room = f"{free:,} are free and {MAX_CELLS:,} rays are the most"
         raise RaymarchError(f"an image of {rays:,} rays takes {needed:,} bytes but {room}; take a smaller one")
-    if runtime.on_cpu():
+    if runtime.runs_on_cpu():
         make_room(needed)

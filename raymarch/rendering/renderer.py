@@ -29,7 +29,7 @@ from raymarch.rendering.medium import (
     medium_of,
     several,
 )
-from raymarch.rendering.ray_batches import Fill, parts_of, rays_as_given, rays_of_camera, require_room
+from raymarch.rendering.ray_batches import Fill, batches_of_rays, parts_of, rays_of_camera, require_room
 from raymarch.rendering.rendering_card import rendering_card
 from raymarch.rendering.shading import Shading, matcap_colours
 from raymarch.views.views import require_colour
@@ -38,7 +38,8 @@ ONE_CAMERA = replace(
     CAMERA, wanted="one Camera", cure="call rm.render(volume, camera); for several, rm.Renderer in a loop"
 )
 BACKGROUND = optional(colour_of)
-Seen: TypeAlias = "tuple[np.ndarray, np.ndarray, np.ndarray | None]"  # image (ray, 4), depth (ray,), normals (ray, 3)
+# image (ray, 4), depth (ray,), normals (ray, 3)
+RayValues: TypeAlias = "tuple[np.ndarray, np.ndarray, np.ndarray | None]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,7 @@ class Renderer(Holder):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
         behind = self.background if background is None else background
-        fill = rays_as_given(self.buffer, rays)
+        fill = batches_of_rays(self.buffer, rays)
         return march_pixels(self.medium, self.buffer, len(rays), fill, behind, side=1, depth=depth)[:2]
 
 
@@ -210,7 +211,7 @@ def _render_matcap(
     return replace(seen, image=image, opacity=fine.opacity.reshape(camera.height, *parts).mean((1, 3)))
 
 
-def rendering_of(camera: Camera, seen: Seen) -> Rendering:
+def rendering_of(camera: Camera, seen: RayValues) -> Rendering:
     """Rendering of what all rays of a camera see, row by row."""
     (image, distance, normal), size = seen, (camera.height, camera.width)
     facing = None if normal is None else normal.reshape(*size, 3)
@@ -227,7 +228,7 @@ def march_pixels(
     side: int,
     depth: bool,
     normals: bool = False,
-) -> Seen:
+) -> RayValues:
     """What `total` pixels see, the means of `side` x `side` rays each that `fill` puts into the buffer."""
     require_room(total)
     medium.set_up(buffer)
@@ -238,7 +239,7 @@ def march_pixels(
     return seen
 
 
-def pixels_seen(medium: AnyMedium, total: int, normals: bool) -> Seen:
+def pixels_seen(medium: AnyMedium, total: int, normals: bool) -> RayValues:
     """Arrays for what `total` pixels see; normals where they are asked for and known."""
     normal = np.zeros((total, 3), np.float32) if normals and medium.shows_normals else None
     return np.zeros((total, 4), np.float32), np.full(total, np.inf, np.float32), normal
@@ -250,7 +251,7 @@ def march_batch(
     run: tuple[Fill, int, int],
     background: Colour,
     side: int,
-    seen: Seen,
+    seen: RayValues,
     depth: bool,
 ) -> np.ndarray:
     """March of one run of pixels, what they see put in its place; which they are. The settings are in the buffer.

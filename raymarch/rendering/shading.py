@@ -6,8 +6,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD, Colour, Numbers, array, colour, flag, instance_of, number, optional, vector
-from raymarch.arguments.declared import held, hold, named
+from raymarch.arguments.checks import (
+    MAX_COORDINATE,
+    Colour,
+    Numbers,
+    array,
+    colour,
+    flag,
+    instance_of,
+    number,
+    optional,
+    vector,
+)
+from raymarch.arguments.declared import checked_field, suggest_names, validate_fields
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.modes.isosurface import ISOSURFACE
@@ -15,7 +26,7 @@ from raymarch.kernels.modes.isosurface import ISOSURFACE
 MATCAP = array("row", "column", 3, low=0, high=1)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True)
 class Shading:
     """Shading settings of a surface: ambient, diffuse and specular light of one lamp, after Blinn and Phong.
@@ -44,18 +55,18 @@ class Shading:
         (0.0, 0.0, 2.0)
     """
 
-    ambient: float = held(number(0, 8), 0.1)
-    diffuse: float = held(number(0, 8), 0.9)
-    specular: float = held(number(0, 8), 0.2)
-    shininess: float = held(number(1, 1000), 20.0)
-    lamp: Numbers | None = held(optional(vector(3, -WORLD, WORLD)), None)
-    colour: Colour | None = held(optional(colour), None)
-    smooth: bool = held(flag, True)
-    occlusion: float = held(number(0, 1e9, unit="world unit"), 0.0)
+    ambient: float = checked_field(number(0, 8), 0.1)
+    diffuse: float = checked_field(number(0, 8), 0.9)
+    specular: float = checked_field(number(0, 8), 0.2)
+    shininess: float = checked_field(number(1, 1000), 20.0)
+    lamp: Numbers | None = checked_field(optional(vector(3, -MAX_COORDINATE, MAX_COORDINATE)), None)
+    colour: Colour | None = checked_field(optional(colour), None)
+    smooth: bool = checked_field(flag, True)
+    occlusion: float = checked_field(number(0, 1e9, unit="world unit"), 0.0)
     matcap: Numbers | None = field(default=None, compare=False, metadata={"check": optional(MATCAP)})
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
         if self.lamp is not None and not any(self.lamp):
             raise RaymarchError("lamp is (0.0, 0.0, 0.0), want a direction; leave it out for a headlight")
 
@@ -80,7 +91,7 @@ SHADING = instance_of(Shading, "rm.Shading(...)", "with rm.Shading() for its def
 NO_GRADIENT = "shading has a matcap, which is of a camera's picture alone and has no gradient; leave matcap out"
 
 # A matcap is seen by a camera only. This stands for its mode wherever there is none.
-UNSEEN = replace(ISOSURFACE, no_image=NO_GRADIENT, no_gradient=NO_GRADIENT)
+WITHOUT_GRADIENT = replace(ISOSURFACE, no_image=NO_GRADIENT, no_gradient=NO_GRADIENT)
 
 
 def matcap_colours(normals: np.ndarray, camera: Camera, matcap: np.ndarray) -> np.ndarray:

@@ -20,13 +20,20 @@ from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError, one_line
 from raymarch.runtime import compiler
 from raymarch.runtime.gpu_memory import has_gpu
-from raymarch.runtime.kernel_cache import CACHE, cache_argument
+from raymarch.runtime.kernel_cache import CACHE_VARIABLE, cache_argument
 from raymarch.system.resources import cores
 
 ARCHES = ("auto", "cpu", "cuda")
 PRECISIONS = ("f32", "f64")
-OURS = ("TI_ARCH", "TI_DEFAULT_FP", "TI_ENABLE_FALLBACK", "TI_OFFLINE_CACHE", "TI_UNROLLING_LIMIT", "TI_LOG_LEVEL")
-ADDRESSES = 3 << 29  # bytes; a gibibyte is reserved at once, and kernels are compiled beside it
+OWNED_VARIABLES = (
+    "TI_ARCH",
+    "TI_DEFAULT_FP",
+    "TI_ENABLE_FALLBACK",
+    "TI_OFFLINE_CACHE",
+    "TI_UNROLLING_LIMIT",
+    "TI_LOG_LEVEL",
+)
+MIN_ADDRESS_SPACE = 3 << 29  # bytes; a gibibyte is reserved at once, and kernels are compiled beside it
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,10 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
     threads = cores() if threads is None else threads
     cache = cache_argument()
     # Taichi announces itself on stdout, which is for results.
-    with contextlib.redirect_stdout(io.StringIO()), _without(*OURS, *((CACHE,) if cache else ())):
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        _without_variables(*OWNED_VARIABLES, *((CACHE_VARIABLE,) if cache else ())),
+    ):
         try:
             ti.init(
                 arch=ti.cuda if arch == "cuda" else ti.cpu,
@@ -109,13 +119,13 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
                 **cache,
             )
         except (OSError, RuntimeError) as error:
-            raise _not_started(arch, error) from error
+            raise _start_error(arch, error) from error
     compiler.spare_work(flow=arch == "cpu")  # once: of a start that failed nothing stays
     atexit.register(_end)
     return Runtime(arch, precision, threads)
 
 
-def _not_started(arch: str, error: OSError | RuntimeError) -> RaymarchError:
+def _start_error(arch: str, error: OSError | RuntimeError) -> RaymarchError:
     """Taichi's message with a cure. The only file that Taichi needs is the working folder."""
     if isinstance(error, OSError):
         return RaymarchError(f"the working folder is gone or may not be entered ({one_line(error)}); change to another")
@@ -135,7 +145,7 @@ def _end() -> None:
 
 
 @contextlib.contextmanager
-def _without(*names: str) -> Iterator[None]:
+def _without_variables(*names: str) -> Iterator[None]:
     """Context without these environment variables, which Taichi would prefer to its arguments."""
     kept = {name: os.environ.pop(name) for name in names if name in os.environ}
     try:
@@ -158,9 +168,10 @@ def addresses_left() -> int | None:
 
 def _require_addresses() -> None:
     left = addresses_left()
-    if left is not None and left < ADDRESSES:
+    if left is not None and left < MIN_ADDRESS_SPACE:
         raise RaymarchError(
-            f"Taichi and its compiler reserve about {ADDRESSES:,} bytes of addresses but {left:,} are left to this"
+            f"Taichi and its compiler reserve about {MIN_ADDRESS_SPACE:,} bytes of addresses but {left:,} are left "
+            "to this"
             " process; lift the limit (ulimit -v unlimited, or the batch job's on virtual memory)"
         )
 
@@ -199,7 +210,7 @@ def threads() -> int:
     return _running.threads if _running else cores()
 
 
-def on_cpu() -> bool:
+def runs_on_cpu() -> bool:
     """Device of kernels: whether they run on the CPU; kernels ask this as they compile."""
     return _running is None or _running.arch == "cpu"
 

@@ -9,7 +9,7 @@ from textwrap import TextWrapper
 from typing import Any
 from weakref import WeakKeyDictionary
 
-_seconds = [0.0]
+_compile_seconds = [0.0]
 
 
 def seconds_compiling() -> float:
@@ -21,7 +21,7 @@ def seconds_compiling() -> float:
         >>> seconds_compiling() >= 0
         True
     """
-    return _seconds[0]
+    return _compile_seconds[0]
 
 
 def spare_work(flow: bool) -> None:
@@ -54,7 +54,7 @@ def _watch_compiling(flow: bool) -> None:
             if flow and _is_ours(kernel):
                 _compile_without_flow(impl.get_runtime().prog, kernel.compiled_kernels[key])
         finally:
-            _seconds[0] += time.perf_counter() - began
+            _compile_seconds[0] += time.perf_counter() - began
 
     Kernel.materialize = traced
 
@@ -84,9 +84,9 @@ def _read_sources_once() -> None:
     from taichi.lang import kernel_impl
     from taichi.lang.ast import ast_transformer_utils as tracing
 
-    kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines, lambda function: (function, None))
-    kernel_impl.getsourcefile = _remembering(kernel_impl.getsourcefile, lambda function: (function, None))
-    tracing.ASTTransformerContext.get_pos_info = _remembering(tracing.ASTTransformerContext.get_pos_info, _place)
+    kernel_impl.getsourcelines = _memoise(kernel_impl.getsourcelines, lambda function: (function, None))
+    kernel_impl.getsourcefile = _memoise(kernel_impl.getsourcefile, lambda function: (function, None))
+    tracing.ASTTransformerContext.get_pos_info = _memoise(tracing.ASTTransformerContext.get_pos_info, _place)
     tracing.TextWrapper = ShortWrapper
 
 
@@ -104,7 +104,7 @@ def _place(context: Any, node: Any) -> tuple[object, tuple]:
     return context.func.func, (type(node), *at)
 
 
-def _remembering(work: Callable[..., Any], of: Callable[..., tuple[object, object]]) -> Callable[..., Any]:
+def _memoise(work: Callable[..., Any], of: Callable[..., tuple[object, object]]) -> Callable[..., Any]:
     """Memoise `work` by function and by the key `of` its arguments, for as long as the function lives."""
     known: WeakKeyDictionary[object, dict[object, Any]] = WeakKeyDictionary()
 

@@ -9,16 +9,16 @@ import tempfile
 import time
 from pathlib import Path
 
-CACHE = "TI_OFFLINE_CACHE_FILE_PATH"
+CACHE_VARIABLE = "TI_OFFLINE_CACHE_FILE_PATH"
 WINDOWS = os.name == "nt"
-LOCK = "ticache.lock"
-ORPHANED = 600  # seconds that a lock may be old: Taichi holds one while it reads or writes a list
+LOCK_FILE = "ticache.lock"
+MAX_LOCK_AGE = 600  # seconds that a lock may be old: Taichi holds one while it reads or writes a list
 
 
 def cache_folder() -> Path:
     """Folder of the user's cache, in which compiled kernels are kept; it may be missing, or not be writable."""
-    if os.environ.get(CACHE):
-        return Path(os.environ[CACHE])
+    if os.environ.get(CACHE_VARIABLE):
+        return Path(os.environ[CACHE_VARIABLE])
     if WINDOWS:
         local = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
         # Taichi reads names by the system's code page, to which other letters are those of another folder.
@@ -31,7 +31,7 @@ def cache_argument() -> dict[str, str]:
 
     Taichi would look elsewhere on Windows and by an empty XDG_CACHE_HOME, and crashes at exit where it may not write.
     """
-    of_user = bool(os.environ.get(CACHE))
+    of_user = bool(os.environ.get(CACHE_VARIABLE))
     folder = cache_folder() if of_user else cache_folder() / "ticache"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,14 +39,14 @@ def cache_argument() -> dict[str, str]:
             pass
     except OSError:
         folder, of_user = _private_folder(), False
-    _remove_orphan(folder / LOCK)
+    _remove_orphan(folder / LOCK_FILE)
     return {} if of_user else {"offline_cache_file_path": str(folder)}
 
 
 def _remove_orphan(lock: Path) -> None:
     """Remove the lock of a killed process. With it, all later processes would compile everything again."""
     with contextlib.suppress(OSError):  # there is none, or it is another user's
-        if time.time() - lock.stat().st_mtime > ORPHANED:
+        if time.time() - lock.stat().st_mtime > MAX_LOCK_AGE:
             lock.unlink()
 
 

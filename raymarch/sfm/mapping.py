@@ -14,7 +14,7 @@ import numpy as np
 from raymarch.geometry.alignment import nearest_to_lines, up_of_cameras
 from raymarch.sfm.messages import Messages
 
-NEIGHBOURS = 10  # of a photograph in a sequence, before and after; further ones at powers of two
+SEQUENCE_NEIGHBOURS = 10  # of a photograph in a sequence, before and after; further ones at powers of two
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Attempt:
         return not (self.weaker or self.shaped or self.every_pair)
 
 
-FIRST = Attempt("")
-SECOND = Attempt("fewer matches being enough", easier=True)
-THIRD = Attempt("more and weaker features", easier=True, weaker=True)
-FOURTH = Attempt("features of an affine shape", easier=True, weaker=True, shaped=True)
-SEQUENCE_MISSED = Attempt("all pairs compared", easier=True, every_pair=True)
+PLAIN_ATTEMPT = Attempt("")
+FEWER_MATCHES_ATTEMPT = Attempt("fewer matches being enough", easier=True)
+WEAKER_FEATURES_ATTEMPT = Attempt("more and weaker features", easier=True, weaker=True)
+AFFINE_FEATURES_ATTEMPT = Attempt("features of an affine shape", easier=True, weaker=True, shaped=True)
+ALL_PAIRS_ATTEMPT = Attempt("all pairs compared", easier=True, every_pair=True)
 
 
 def extract(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Messages) -> None:
@@ -81,8 +81,8 @@ def match(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Messag
             pc.match_exhaustive(database, **more)
         return
     pairing = pc.SequentialPairingOptions()
-    pairing.overlap, pairing.quadratic_overlap, pairing.loop_detection = NEIGHBOURS, True, False
-    apart = {*range(1, NEIGHBOURS + 1), *(1 << power for power in range(NEIGHBOURS))}
+    pairing.overlap, pairing.quadratic_overlap, pairing.loop_detection = SEQUENCE_NEIGHBOURS, True, False
+    apart = {*range(1, SEQUENCE_NEIGHBOURS + 1), *(1 << power for power in range(SEQUENCE_NEIGHBOURS))}
     with messages.watched(database, "two_view_geometries", "matching", sum(max(count - n, 0) for n in apart)):
         pc.match_sequential(database, pairing_options=pairing, **more)
 
@@ -137,7 +137,7 @@ def refine_lenses(pc: Any, job: dict, model: Any) -> None:
 
 # The gauge makes the world upright, centres it on what the cameras look at, and fixes its scale.
 
-ROUNDS = 20
+MAX_ROUNDS = 20
 
 
 class Gauge(NamedTuple):
@@ -189,7 +189,7 @@ def upright_gauge(eyes: np.ndarray, turns: np.ndarray, points: np.ndarray) -> Ga
 def _centre(eyes: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray | None, str]:
     """Point nearest to the optical axes, those that miss it counting less; None where they do not look at one."""
     weights, centre = np.ones(len(eyes)), None
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         centre = nearest_to_lines(eyes, axes, weights)
         if centre is None:
             return None, "middle of the cameras"

@@ -15,17 +15,25 @@ from PIL import Image, ImageOps
 
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import require_folder
-from raymarch.io.images.header import FORMATS, MOST_PIXELS, ORIENTATION, SUFFIXES, has_alpha, open_image, unmapped
+from raymarch.io.images.header import (
+    FORMATS,
+    MAX_PIXELS,
+    ORIENTATION_TAG,
+    SUFFIXES,
+    has_alpha,
+    open_image,
+    open_unmapped,
+)
 from raymarch.system.resources import workers
 
-MOST = 20_000  # photographs
-MOST_ENTRIES = 200_000  # files and folders that are looked at for them
-UNREAD = (".heic", ".heif", ".avif", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".gif", ".exr")
-AS_THEY_ARE = ("JPEG", "PNG", "TIFF", "BMP")  # formats that COLMAP reads
-LOSSLESS_ENOUGH = {"quality": 97, "subsampling": 0}  # of a JPEG that is turned
-EXIF_DETAILS, MAKER, MODEL, FOCAL = 0x8769, 0x010F, 0x0110, 0x920A  # tags
-GREY = ("1", "L", "LA", "La")  # modes whose colour profile is one of greys
-Show = Callable[[str, int, int], None]
+MAX_PHOTOGRAPHS = 20_000  # photographs
+MAX_ENTRIES = 200_000  # files and folders that are looked at for them
+UNREAD_SUFFIXES = (".heic", ".heif", ".avif", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".gif", ".exr")
+COLMAP_FORMATS = ("JPEG", "PNG", "TIFF", "BMP")  # formats that COLMAP reads
+JPEG_SETTINGS = {"quality": 97, "subsampling": 0}  # of a JPEG that is turned
+EXIF_TAG, MAKER_TAG, MODEL_TAG, FOCAL_TAG = 0x8769, 0x010F, 0x0110, 0x920A  # tags
+GREY_MODES = ("1", "L", "LA", "La")  # modes whose colour profile is one of greys
+ShowProgress = Callable[[str, int, int], None]
 T = TypeVar("T")
 Made = TypeVar("Made")
 
@@ -40,7 +48,7 @@ class Photograph:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutPhotograph:
     """Photograph without a camera: its name within the folder of photographs, and why."""
 
     name: str
@@ -48,8 +56,8 @@ class LeftOut:
 
 
 def copy_photographs(
-    folder: Path, target: Path, follow_links: bool = False, show: Show = lambda *_: None
-) -> tuple[list[Photograph], list[LeftOut]]:
+    folder: Path, target: Path, follow_links: bool = False, show: ShowProgress = lambda *_: None
+) -> tuple[list[Photograph], list[LeftOutPhotograph]]:
     """Upright copies of a folder's photographs in `target`, and which were left out: unreadable, twice there, with
     transparent pixels among photographs without alpha.
 
@@ -63,21 +71,21 @@ def copy_photographs(
     files = list_photographs(folder)
     root = folder.resolve()
 
-    def one(path: Path) -> tuple[Photograph | LeftOut, str]:
+    def one(path: Path) -> tuple[Photograph | LeftOutPhotograph, str]:
         name = path.relative_to(folder).as_posix()
         try:
-            return _copied(path, name, root, target, follow_links)
+            return _copy_photograph(path, name, root, target, follow_links)
         except RaymarchError as error:
-            return LeftOut(name, str(error)), ""
+            return LeftOutPhotograph(name, str(error)), ""
 
-    found = _each(one, files, "photographs", show)
-    single, left_out = _without_doubles(found, target)
-    mixed = _all_with_alpha_or_none(single, target, show)
+    found = _map_photographs(one, files, "photographs", show)
+    single, left_out = _drop_doubles(found, target)
+    mixed = _drop_minority_alpha(single, target, show)
     names = {one.name for one in mixed}
     return [one for one in single if one.name not in names], left_out + mixed
 
 
-def _each(work: Callable[[T], Made], items: Sequence[T], what: str, show: Show) -> list[Made]:
+def _map_photographs(work: Callable[[T], Made], items: Sequence[T], what: str, show: ShowProgress) -> list[Made]:
     """Result of each item, several computed at once. `show` is told the progress and may end the work."""
     made = list[Made]()
     pool = ThreadPoolExecutor(workers())
@@ -96,13 +104,13 @@ def list_photographs(folder: Path) -> list[Path]:
     Raises RaymarchError where there are fewer than three, or too many.
     """
     require_folder(folder)
-    files = sorted(path for path in _walk(folder) if path.suffix.lower() in (*SUFFIXES, *UNREAD))
+    files = sorted(path for path in _walk(folder) if path.suffix.lower() in (*SUFFIXES, *UNREAD_SUFFIXES))
     if not files:
         raise RaymarchError(f"{folder}: has no photographs, want some of {', '.join(SUFFIXES)}; check the path")
     if len(files) < 3:
         raise RaymarchError(f"{folder}: has {len(files)} photographs, want 3 or more that overlap; take more")
-    if len(files) > MOST:
-        raise RaymarchError(f"{folder}: has {len(files):,} photographs, want at most {MOST:,}; take fewer")
+    if len(files) > MAX_PHOTOGRAPHS:
+        raise RaymarchError(f"{folder}: has {len(files):,} photographs, want at most {MAX_PHOTOGRAPHS:,}; take fewer")
     return files
 
 
@@ -115,12 +123,12 @@ def _walk(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder, onerror=failed):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         seen += len(folders) + len(names)
-        if seen > MOST_ENTRIES:
-            raise RaymarchError(f"{folder}: has over {MOST_ENTRIES:,} files, want a folder of photographs; name one")
+        if seen > MAX_ENTRIES:
+            raise RaymarchError(f"{folder}: has over {MAX_ENTRIES:,} files, want a folder of photographs; name one")
         yield from (Path(place) / name for name in names if not name.startswith("."))
 
 
-def _copied(path: Path, name: str, root: Path, target: Path, follow_links: bool) -> tuple[Photograph, str]:
+def _copy_photograph(path: Path, name: str, root: Path, target: Path, follow_links: bool) -> tuple[Photograph, str]:
     """Copied photograph and a digest of its file; RaymarchError with the reason if it cannot be copied."""
     if not name.isprintable() or len(name) > 1000:
         raise RaymarchError("its name is not printable; rename it")
@@ -132,10 +140,10 @@ def _copied(path: Path, name: str, root: Path, target: Path, follow_links: bool)
         raise RaymarchError("a link that leads out of the folder; --follow-links (follow_links=True) reads it")
     if not path.is_file():
         raise RaymarchError("no file")
-    if path.suffix.lower() in UNREAD:
+    if path.suffix.lower() in UNREAD_SUFFIXES:
         raise RaymarchError(f"{path.suffix.lower()} is not read; export it as JPEG or PNG")
     try:
-        return _written(path, name, target)
+        return _write_photograph(path, name, target)
     except RaymarchError:
         raise
     except OSError as error:
@@ -146,18 +154,18 @@ def _copied(path: Path, name: str, root: Path, target: Path, follow_links: bool)
         raise RaymarchError(f"unreadable: {one_line(error)[:100]}") from None
 
 
-def _written(path: Path, name: str, target: Path) -> tuple[Photograph, str]:
-    with unmapped(Image.open(path, formats=FORMATS)) as image:
-        if image.width * image.height > MOST_PIXELS:
+def _write_photograph(path: Path, name: str, target: Path) -> tuple[Photograph, str]:
+    with open_unmapped(Image.open(path, formats=FORMATS)) as image:
+        if image.width * image.height > MAX_PIXELS:
             raise RaymarchError(
-                f"too large: {image.width} x {image.height}, want at most {MOST_PIXELS} pixels; shrink it"
+                f"too large: {image.width} x {image.height}, want at most {MAX_PIXELS} pixels; shrink it"
             )
         exif, size = image.getexif(), image.size
         kind = "JPEG" if image.format == "MPO" else image.format  # one with a preview behind it
-        turned = exif.get(ORIENTATION, 1) in range(2, 9)
+        turned = exif.get(ORIENTATION_TAG, 1) in range(2, 9)
         image.load()  # all of it: a photograph that is cut off is left out here, not in the middle of a fit
         digest = hashlib.sha256(image.mode.encode() + str(size).encode() + image.tobytes()).hexdigest()
-        if turned or kind not in AS_THEY_ARE:
+        if turned or kind not in COLMAP_FORMATS:
             upright = ImageOps.exif_transpose(image)
             size, form = upright.size, "JPEG" if kind == "JPEG" else "PNG"
             if form != kind:
@@ -166,14 +174,14 @@ def _written(path: Path, name: str, target: Path) -> tuple[Photograph, str]:
                 name = f"{name}.png"
             copy = _place(target, name)
             kept = upright.getexif()
-            kept.pop(ORIENTATION, None)
+            kept.pop(ORIENTATION_TAG, None)
             profile = upright.info.get("icc_profile")  # which the writer of JPEG does not keep by itself
-            how = LOSSLESS_ENOUGH if form == "JPEG" else {}
+            how = JPEG_SETTINGS if form == "JPEG" else {}
             upright.save(copy, form, exif=kept, icc_profile=profile, **how)
         else:
             shutil.copyfile(path, _place(target, name))
-        details = exif.get_ifd(EXIF_DETAILS)
-    taken_with = (*size, str(exif.get(MAKER, "")), str(exif.get(MODEL, "")), str(details.get(FOCAL, "")))
+        details = exif.get_ifd(EXIF_TAG)
+    taken_with = (*size, str(exif.get(MAKER_TAG, "")), str(exif.get(MODEL_TAG, "")), str(details.get(FOCAL_TAG, "")))
     return Photograph(name, str(path), taken_with), digest
 
 
@@ -183,25 +191,25 @@ def _place(target: Path, name: str) -> Path:
     return copy
 
 
-def _without_doubles(
-    found: Sequence[tuple[Photograph | LeftOut, str]], target: Path
-) -> tuple[list[Photograph], list[LeftOut]]:
+def _drop_doubles(
+    found: Sequence[tuple[Photograph | LeftOutPhotograph, str]], target: Path
+) -> tuple[list[Photograph], list[LeftOutPhotograph]]:
     """Photographs without exact duplicates: two equal pictures have no baseline between them."""
     first: dict[str, str] = {}
     kept, out = [], []
     for one, digest in found:
-        if isinstance(one, LeftOut):
+        if isinstance(one, LeftOutPhotograph):
             out.append(one)
         elif digest in first:
             (target / one.name).unlink(missing_ok=True)
-            out.append(LeftOut(one.name, f"the same picture as {first[digest]}"))
+            out.append(LeftOutPhotograph(one.name, f"the same picture as {first[digest]}"))
         else:
             first[digest] = one.name
             kept.append(one)
     return kept, out
 
 
-def _all_with_alpha_or_none(kept: Sequence[Photograph], target: Path, show: Show) -> list[LeftOut]:
+def _drop_minority_alpha(kept: Sequence[Photograph], target: Path, show: ShowProgress) -> list[LeftOutPhotograph]:
     """The fewer of the copies that have transparent pixels and of those that have no alpha, as no set has both; alpha
     that is opaque is taken out of the others, where some have none."""
     covered, bare = list[str](), list[str]()
@@ -210,28 +218,30 @@ def _all_with_alpha_or_none(kept: Sequence[Photograph], target: Path, show: Show
             (covered if has_alpha(image) else bare).append(one.name)
     if not covered or not bare:
         return []
-    opaque = _each(lambda name: _is_opaque(target / name), covered, "alphas", show)
+    opaque = _map_photographs(lambda name: _is_opaque(target / name), covered, "alphas", show)
     sheer = [name for name, whole in zip(covered, opaque, strict=True) if not whole]
     if len(bare) < len(sheer):
         out, why = bare, f"has no alpha, and {len(sheer)} photographs have transparent pixels"
     else:
         out, why = sheer, f"has transparent pixels, and {len(bare)} photographs have no alpha"
         flat = [name for name, whole in zip(covered, opaque, strict=True) if whole]
-        _each(lambda name: _write_without_alpha(target / name), flat, "photographs without their alpha", show)
+        _map_photographs(
+            lambda name: _write_without_alpha(target / name), flat, "photographs without their alpha", show
+        )
     for name in out:
         (target / name).unlink()
-    return [LeftOut(name, f"{why}; give alpha to all, or to none") for name in out]
+    return [LeftOutPhotograph(name, f"{why}; give alpha to all, or to none") for name in out]
 
 
 def _is_opaque(path: Path) -> bool:
-    with unmapped(open_image(path)) as image:
+    with open_unmapped(open_image(path)) as image:
         return image.convert("RGBA").getchannel("A").getextrema()[0] == 255
 
 
 def _write_without_alpha(path: Path) -> None:
     """Write an image with opaque alpha again, without the alpha."""
-    with unmapped(open_image(path)) as image:
+    with open_unmapped(open_image(path)) as image:
         form, profile = image.format, image.info.get("icc_profile")
         exif = {} if form == "TIFF" else {"exif": image.getexif()}  # a TIFF's say how the pixels are laid out
-        flat = image.convert("RGBA").convert("L" if image.mode in GREY else "RGB")
+        flat = image.convert("RGBA").convert("L" if image.mode in GREY_MODES else "RGB")
     flat.save(path, form, icc_profile=profile, **exif)

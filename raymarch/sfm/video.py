@@ -15,9 +15,9 @@ from raymarch.io.videos.write_video import import_av
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
-SMALL = 480  # pixels of the longer side, at which sharpness is measured
-QUALITY = 95
+VIDEO_SUFFIXES = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
+SHARPNESS_SIDE = 480  # pixels of the longer side, at which sharpness is measured
+JPEG_QUALITY = 95
 
 
 def sharpness(grey: np.ndarray) -> float:
@@ -51,10 +51,10 @@ def write_frames(
                 raise RaymarchError(f"{video}: has no moving picture, want a video; check the file")
             stream = file.streams.video[0]
             stream.thread_type = "AUTO"
-            for number, image in enumerate(_sharpest(file, stream, count, _length(file, stream, video))):
+            for number, image in enumerate(_sharpest_frames(file, stream, count, _length(file, stream, video))):
                 name = f"frame_{number:05d}.jpg"
                 target.mkdir(parents=True, exist_ok=True)
-                image.save(target / name, quality=QUALITY, subsampling=0)
+                image.save(target / name, quality=JPEG_QUALITY, subsampling=0)
                 written.append((name, image.size))
                 show("frames", len(written), count)
     except (av.error.FFmpegError, ValueError) as error:
@@ -75,7 +75,7 @@ def _length(file: Any, stream: Any, video: str | os.PathLike[str]) -> tuple[int,
         return sum(packet.size > 0 for packet in again.demux(again.streams.video[0])), 0.0
 
 
-def _sharpest(file: Any, stream: Any, count: int, length: tuple[int, float]) -> Iterator[Image]:
+def _sharpest_frames(file: Any, stream: Any, count: int, length: tuple[int, float]) -> Iterator[Image]:
     """The sharpest frame of each span, upright. A span is `length` frames or seconds long."""
     total, seconds = length
     best, most, span = None, -1.0, 0
@@ -86,21 +86,21 @@ def _sharpest(file: Any, stream: Any, count: int, length: tuple[int, float]) -> 
             at = int(frame.time / seconds * count) if seconds > 0 and frame.time is not None else number // 10
         at = min(at, count - 1)  # what a file says of its length may be wrong
         if at > span and best is not None:
-            yield _upright(best)
+            yield _turn_upright(best)
             best, most, span = None, -1.0, at
         sharp = sharpness(_grey(frame))
         if sharp > most:
             best, most = frame, sharp
         span = max(span, at)
     if best is not None:
-        yield _upright(best)
+        yield _turn_upright(best)
 
 
 def _grey(frame: Any) -> np.ndarray:
-    scale = min(1.0, SMALL / max(frame.width, frame.height))
+    scale = min(1.0, SHARPNESS_SIDE / max(frame.width, frame.height))
     small = frame.reformat(max(int(frame.width * scale), 3), max(int(frame.height * scale), 3), "gray")
     return small.to_ndarray()
 
 
-def _upright(frame: Any) -> Image:
+def _turn_upright(frame: Any) -> Image:
     return frame.to_image().rotate(getattr(frame, "rotation", 0), expand=True)

@@ -18,11 +18,11 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.sfm.mapping import (
-    FIRST,
-    FOURTH,
-    SECOND,
-    SEQUENCE_MISSED,
-    THIRD,
+    AFFINE_FEATURES_ATTEMPT,
+    ALL_PAIRS_ATTEMPT,
+    FEWER_MATCHES_ATTEMPT,
+    PLAIN_ATTEMPT,
+    WEAKER_FEATURES_ATTEMPT,
     Attempt,
     extract,
     map_cameras,
@@ -32,11 +32,11 @@ from raymarch.sfm.mapping import (
 )
 from raymarch.sfm.messages import Messages, rows_of
 
-ENOUGH = 0.9  # of the photographs that match any other: no further attempt
-EVERY_PAIR_OF = 400  # photographs at most, where a sequence did not hang together
-FEWEST_FEATURES = 15
-PAIR = 2147483647  # COLMAP's number of a pair is that of its first image times this, plus that of its second
-FLIP = np.diag([1.0, -1.0, -1.0])  # COLMAP's camera axes, y down and looking along z, to ours
+MIN_POSED_FRACTION = 0.9  # of the photographs that match any other: no further attempt
+MAX_ALL_PAIRS = 400  # photographs at most, where a sequence did not hang together
+MIN_FEATURES = 15
+PAIR_FACTOR = 2147483647  # COLMAP's number of a pair is that of its first image times this, plus that of its second
+CAMERA_FROM_COLMAP = np.diag([1.0, -1.0, -1.0])  # COLMAP's camera axes, y down and looking along z, to ours
 
 
 def reconstruct(pc: Any, job: dict, folder: Path, messages: Messages) -> dict:
@@ -48,7 +48,9 @@ def reconstruct(pc: Any, job: dict, folder: Path, messages: Messages) -> dict:
     tried = []
     for number, attempt in enumerate(_attempts(job)):
         count = best[0].num_reg_images() if best else 0
-        if number and (count >= ENOUGH * _matched(place) or (attempt.shaped and 2 * count >= _photos(job))):
+        if number and (
+            count >= MIN_POSED_FRACTION * _count_matched(place) or (attempt.shaped and 2 * count >= _photos(job))
+        ):
             continue
         if number:
             messages.tell(note=f"{count} of {_photos(job)} photographs registered; trying again with {attempt.name}")
@@ -61,9 +63,13 @@ def reconstruct(pc: Any, job: dict, folder: Path, messages: Messages) -> dict:
         if number == 0 or (found and found[0].num_reg_images() > count):
             best, place = found, database
     if not best or best[0].num_reg_images() < 3:
-        raise RaymarchError(_why_none(place, _photos(job)))
+        raise RaymarchError(_failure_reason(place, _photos(job)))
     refine_lenses(pc, job, best[0])
-    return {**_written(pc, best[0], Path(job["model_folder"])), **_who(best, place, job), "attempts": tried}
+    return {
+        **_write_model(pc, best[0], Path(job["model_folder"])),
+        **_unposed_reasons(best, place, job),
+        "attempts": tried,
+    }
 
 
 def _photos(job: dict) -> int:
@@ -72,25 +78,31 @@ def _photos(job: dict) -> int:
 
 def _attempts(job: dict) -> list[Attempt]:
     """Attempts, in order; the first that registers enough photographs ends the search."""
-    sequence = job["matching"] == "sequential" and _photos(job) <= EVERY_PAIR_OF
-    return [FIRST, SECOND, *([SEQUENCE_MISSED] if sequence else []), THIRD, FOURTH]
+    sequence = job["matching"] == "sequential" and _photos(job) <= MAX_ALL_PAIRS
+    return [
+        PLAIN_ATTEMPT,
+        FEWER_MATCHES_ATTEMPT,
+        *([ALL_PAIRS_ATTEMPT] if sequence else []),
+        WEAKER_FEATURES_ATTEMPT,
+        AFFINE_FEATURES_ATTEMPT,
+    ]
 
 
 def _pairs(database: Path) -> list[tuple[int, int]]:
     """Pairs of images whose matches agree with one epipolar geometry."""
     rows = rows_of(database, "SELECT pair_id FROM two_view_geometries WHERE rows > 0")
-    return [divmod(number, PAIR) for (number,) in rows]
+    return [divmod(number, PAIR_FACTOR) for (number,) in rows]
 
 
-def _matched(database: Path) -> int:
+def _count_matched(database: Path) -> int:
     """How many photographs match any other, and at least half of those that have features."""
-    with_features = rows_of(database, f"SELECT count(*) FROM keypoints WHERE rows >= {FEWEST_FEATURES}")[0][0]
+    with_features = rows_of(database, f"SELECT count(*) FROM keypoints WHERE rows >= {MIN_FEATURES}")[0][0]
     return max(len({one for pair in _pairs(database) for one in pair}), with_features // 2)
 
 
-def _why_none(database: Path, photos: int) -> str:
+def _failure_reason(database: Path, photos: int) -> str:
     """Why nothing was reconstructed."""
-    rows = rows_of(database, f"SELECT count(*) FROM keypoints WHERE rows >= {FEWEST_FEATURES}")
+    rows = rows_of(database, f"SELECT count(*) FROM keypoints WHERE rows >= {MIN_FEATURES}")
     if rows[0][0] < 3:
         return f"{rows[0][0]} of {photos} photographs have features, want 3 or more; take sharp ones, of texture"
     pairs = _pairs(database)
@@ -102,14 +114,14 @@ def _why_none(database: Path, photos: int) -> str:
     )
 
 
-def _written(pc: Any, model: Any, folder: Path) -> dict:
+def _write_model(pc: Any, model: Any, folder: Path) -> dict:
     """Make a model upright, write it, and return its statistics."""
     images = sorted((image for image in model.images.values() if image.has_pose), key=lambda image: image.name)
     poses = np.array([image.cam_from_world().matrix() for image in images])
     turns = poses[:, :, :3].transpose(0, 2, 1)
     eyes = -(turns @ poses[:, :, 3:])[:, :, 0]
     points = np.array([point.xyz for point in model.points3D.values()]).reshape(-1, 3)
-    gauge = upright_gauge(eyes, turns @ FLIP, points)
+    gauge = upright_gauge(eyes, turns @ CAMERA_FROM_COLMAP, points)
     model.transform(pc.Sim3d(gauge.world_from_sfm[:3]))
     folder.mkdir(parents=True)
     model.write_binary(folder)
@@ -129,7 +141,7 @@ def _written(pc: Any, model: Any, folder: Path) -> dict:
     }
 
 
-def _who(models: list, database: Path, job: dict) -> dict:
+def _unposed_reasons(models: list, database: Path, job: dict) -> dict:
     """Why each photograph without a camera has none."""
     inside = {image.name for image in models[0].images.values() if image.has_pose}
     elsewhere = {
@@ -141,7 +153,7 @@ def _who(models: list, database: Path, job: dict) -> dict:
     out = []
     for name in sorted(name for group in job["groups"] for name in group if name not in inside):
         number, features = numbers.get(name, (0, 0))
-        if features < FEWEST_FEATURES:
+        if features < MIN_FEATURES:
             why = f"no features ({features}): too dark, blurred or without texture"
         elif not pairs[number]:
             why = "matches no other photograph"

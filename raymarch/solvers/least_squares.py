@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.checks import callback, number, shown
+from raymarch.arguments.checks import callback, describe_value, number
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.solvers.linear import (
     EPS,
-    STEPS,
+    STEP_COUNT,
     TOLERANCE,
     DenseModel,
     Jacobian,
     MatrixFreeModel,
     Step,
     linear_model,
-    sized,
+    sized_operator,
 )
 from raymarch.solvers.linear import Operator as Operator
 from raymarch.solvers.linear import cgls as cgls
 from raymarch.solvers.linear import conjugate_gradients as conjugate_gradients
 from raymarch.volumes.samples import RAW
 
-KEPT = 1e-2  # of what a step promised, is enough to believe the model
-NEAR = 1e-6  # a last step within this is taken where the cost cannot tell: its model can
+MIN_DROP_FRACTION = 1e-2  # of what a step promised, is enough to believe the model
+MAX_LAST_STEP = 1e-6  # a last step within this is taken where the cost cannot tell: its model can
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _add(x: Any, move: np.ndarray) -> Any:
     return x + np.reshape(move, np.shape(x))
 
 
-@checked(linearise=callback, steps=STEPS, tolerance=TOLERANCE, retract=callback)
+@checked(linearise=callback, steps=STEP_COUNT, tolerance=TOLERANCE, retract=callback)
 def gauss_newton(
     linearise: Callable[[Any], tuple[np.ndarray, Jacobian]],
     start: Any,
@@ -88,7 +88,7 @@ def gauss_newton(
     return _search(linearise, start, steps, tolerance, retract, None)
 
 
-@checked(linearise=callback, steps=STEPS, tolerance=TOLERANCE, retract=callback, damping=number(0, above=True))
+@checked(linearise=callback, steps=STEP_COUNT, tolerance=TOLERANCE, retract=callback, damping=number(0, above=True))
 def levenberg_marquardt(
     linearise: Callable[[Any], tuple[np.ndarray, Jacobian]],
     start: Any,
@@ -113,7 +113,7 @@ def levenberg_marquardt(
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _Point:
     """The linear model of the residual at an x, its cost and its rounding."""
 
     r: np.ndarray
@@ -126,13 +126,13 @@ class _Place:
         return float(np.linalg.norm(step.move / self.unit))
 
 
-def _place(size: np.ndarray, r: np.ndarray, J: Jacobian, precision: float, damped: bool) -> _Place:
+def _make_point(size: np.ndarray, r: np.ndarray, J: Jacobian, precision: float, damped: bool) -> _Point:
     """Rounding of r as of sums of terms J x and of r itself, each to `precision`; that of the squares' sum besides."""
     model, norm = linear_model(r, J, damped), float(np.linalg.norm(r))
     spread = model.spread(np.maximum(size, EPS))
     noise = 4 * precision * np.sqrt(model.parameters) * (norm + spread)
     rounding = noise * (norm + noise) + EPS * np.sqrt(r.size) * norm**2
-    return _Place(r, model, rounding, np.maximum(size, 1.0), spread == 0 and norm > 0)
+    return _Point(r, model, rounding, np.maximum(size, 1.0), spread == 0 and norm > 0)
 
 
 def _search(
@@ -146,30 +146,30 @@ def _search(
     if retract is _add:
         RAW("start", x)
     damped, damping, growth = damping is not None, damping or 0.0, 2.0
-    r, J, precision = _checked(linearise(x))
+    r, J, precision = _check_residual(linearise(x))
     costs, taken, here, believed = [0.5 * float(r @ r)], 0, None, True
     while taken < steps:
         if here is None:
             size = np.abs(np.asarray(x, float)).reshape(-1) if retract is _add else np.ones(1)
-            here = _place(size, r, J, precision, damped)
-        step, last = _next(here, damping, tolerance)
+            here = _make_point(size, r, J, precision, damped)
+        step, last = _next_step(here, damping, tolerance)
         if here.flat or not np.isfinite(step.move @ step.move):
             break
         taken += 1
         tried = retract(x, step.move)
-        tried_r, tried_J, precision = _checked(linearise(tried), tried=damped)
+        tried_r, tried_J, precision = _check_residual(linearise(tried), tried=damped)
         cost = 0.5 * float(tried_r @ tried_r)
         drop, lower, seen = costs[-1] - cost, cost <= costs[-1], abs(step.promised) > here.rounding
         noise = float(np.linalg.norm(tried_r - here.r - step.change))
-        level = last and abs(drop) <= here.rounding and here.length(step) <= NEAR
+        level = last and abs(drop) <= here.rounding and here.length(step) <= MAX_LAST_STEP
         if lower or level or not (damped or last):
             x, r, J = tried, tried_r, tried_J
             costs.append(min(cost, costs[-1]) if level else cost)
         if last:
-            moved = np.linalg.norm(tried_r - here.r) >= KEPT * np.linalg.norm(step.change)
+            moved = np.linalg.norm(tried_r - here.r) >= MIN_DROP_FRACTION * np.linalg.norm(step.change)
             return Solution(x, costs[-1], tuple(costs), taken, bool(believed and (moved or not seen)))
         if not damped:  # from a step that lowered nothing, as the last one of a search that flies away, follows nothing
-            believed, here = drop >= KEPT * step.promised or not seen, None
+            believed, here = drop >= MIN_DROP_FRACTION * step.promised or not seen, None
         elif lower:
             gain = drop / step.promised if seen else 1.0
             damping, growth, here = max(damping * max(1 / 3, 1 - (2 * gain - 1) ** 3), 1e-15), 2.0, None
@@ -181,7 +181,7 @@ def _search(
     return Solution(x, costs[-1], tuple(costs), taken, False)
 
 
-def _next(here: _Place, damping: float, tolerance: float) -> tuple[Step, bool]:
+def _next_step(here: _Point, damping: float, tolerance: float) -> tuple[Step, bool]:
     """The step to try, and whether it is the last: if one looks small, what counts is the undamped one."""
 
     def small(step: Step) -> bool:
@@ -193,17 +193,17 @@ def _next(here: _Place, damping: float, tolerance: float) -> tuple[Step, bool]:
     return step, False
 
 
-def _checked(pair: object, tried: bool = False) -> tuple[np.ndarray, Jacobian, float]:
+def _check_residual(pair: object, tried: bool = False) -> tuple[np.ndarray, Jacobian, float]:
     """Residual, Jacobian and the residual's precision; what was only `tried` may be infinite."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise RaymarchError(f"linearise gives {shown(pair)}, want (residual, Jacobian)")
+        raise RaymarchError(f"linearise gives {describe_value(pair)}, want (residual, Jacobian)")
     given = np.asarray(pair[0])
     precision = float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else EPS
     r, J = given.astype(float).reshape(-1), pair[1]
     if tried and not np.isfinite(r).all():
         return np.full_like(r, np.inf), J, precision
     if isinstance(J, Operator):
-        J = sized(J, r.size)
+        J = sized_operator(J, r.size)
     else:
         J = np.asarray(J, float)
         if J.ndim != 2 or len(J) != r.size:

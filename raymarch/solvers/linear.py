@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raymarch.arguments.checks import Numbers, callback, instance_of, mended, number, optional, whole
+from raymarch.arguments.checks import Numbers, callback, instance_of, number, optional, whole, with_cure
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.volumes.samples import RAW
 
 EPS = float(np.finfo(float).eps)
-STEPS, TOLERANCE = whole(0, 10**9), number(0)
+STEP_COUNT, TOLERANCE = whole(0, 10**9), number(0)
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Operator:
             callback(name, getattr(self, name))
 
 
-def sized(A: Operator, rows: int) -> Operator:
+def sized_operator(A: Operator, rows: int) -> Operator:
     """Operator with flat results; RaymarchError where its tangent gives other than `rows` numbers."""
 
     def tangent(v: np.ndarray) -> np.ndarray:
@@ -41,7 +41,7 @@ def sized(A: Operator, rows: int) -> Operator:
     return Operator(tangent, lambda w: np.asarray(A.adjoint(w), float).reshape(-1))
 
 
-@checked(apply=callback, b=RAW, iterations=STEPS, tolerance=TOLERANCE)
+@checked(apply=callback, b=RAW, iterations=STEP_COUNT, tolerance=TOLERANCE)
 def conjugate_gradients(
     apply: Callable[[np.ndarray], np.ndarray], b: np.ndarray, *, iterations: int = 100, tolerance: float = 1e-6
 ) -> np.ndarray:
@@ -70,13 +70,13 @@ def conjugate_gradients(
 
 
 @checked(
-    A=mended(
+    A=with_cure(
         instance_of(Operator, "an Operator"),
         lambda A: "of a matrix it is rm.Operator(lambda v: A @ v, lambda w: A.T @ w)" if hasattr(A, "shape") else "",
     ),
     b=RAW,
     start=optional(RAW),
-    iterations=STEPS,
+    iterations=STEP_COUNT,
     tolerance=TOLERANCE,
     progress=optional(callback),
     seen=optional(callback),
@@ -121,7 +121,7 @@ def least_squares(
 ) -> np.ndarray:
     """CGLS without argument checks, because a diverging search may pass any numbers."""
     b = np.asarray(b, float).reshape(-1)
-    A = sized(A, b.size)
+    A = sized_operator(A, b.size)
     s = A.adjoint(b)
     target = max(tolerance, 1e-14) ** 2 * float(s @ s)
     x = np.zeros_like(s) if start is None else np.array(start, float).reshape(-1)
@@ -157,7 +157,8 @@ def least_squares(
 
 Jacobian: TypeAlias = "np.ndarray | Operator"  # (number, parameter)
 
-LOOSE, TIGHT = (1e-3, 100), (1e-12, 300)  # of conjugate gradients: tolerance and iterations, on the way and at the end
+# of conjugate gradients: tolerance and iterations, on the way and at the end
+LOOSE_TOLERANCE, TIGHT_TOLERANCE = (1e-3, 100), (1e-12, 300)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,11 +215,11 @@ class MatrixFreeModel:
         """Damped step, solved to a relative accuracy of 1e-3."""
         along = self.J.tangent(self.slope) if damping else np.zeros(1)
         weight = np.sqrt(damping * float(along @ along) / max(float(self.slope @ self.slope), 1e-300))
-        return self._solved(weight, *LOOSE)
+        return self._solved(weight, *LOOSE_TOLERANCE)
 
     def full(self) -> Step:
         """Undamped step, as accurate as conjugate gradients reach."""
-        return self._solved(0.0, *TIGHT)
+        return self._solved(0.0, *TIGHT_TOLERANCE)
 
     def _solved(self, weight: float, tolerance: float, iterations: int) -> Step:
         J, rows = self.J, len(self.r)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]  # the folder that the package lies in
+PACKAGE_PARENT = Path(__file__).resolve().parents[2]  # the folder that the package lies in
 # Not by PYTHONPATH: there that folder would come before Python's own modules, and where all packages are installed one
 # may bear the name of such a module. So the package is taken from where it is, and its folder comes after all others.
-START = "; ".join(
+START_CODE = "; ".join(
     (
         "import importlib.machinery, importlib.util, runpy, sys",
         "root, module = sys.argv[1:3]",
@@ -29,4 +29,4 @@ def child_command(module: str, *arguments: str) -> list[str]:
         >>> child_command("raymarch.sfm.worker", "folder")[-2:]
         ['raymarch.sfm.worker', 'folder']
     """
-    return [sys.executable, "-c", START, str(ROOT), module, *arguments]
+    return [sys.executable, "-c", START_CODE, str(PACKAGE_PARENT), module, *arguments]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
-ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 @contextlib.contextmanager
-def asked_to_stop() -> Iterator[Callable[[], bool]]:
+def catch_first_interrupt() -> Iterator[Callable[[], bool]]:
     """Context in which the first Ctrl-C makes the yielded function return True; the second raises KeyboardInterrupt.
 
     SIGTERM and SIGHUP, which batch schedulers and closing terminals send, do so too, however often they come. Where the
@@ -33,7 +33,7 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
         True
     """
     came: list[int] = []
-    handlers = [signal.getsignal(number) for number in (signal.SIGINT, *ENDINGS)]
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, *END_SIGNALS)]
     heard = handlers[0] != signal.SIG_IGN
     outer = [getattr(handler, "asked", lambda: False) for handler in handlers]
     for handler in handlers:
@@ -48,17 +48,17 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
         return bool(came) or any(each() for each in outer)
 
     note.asked = asked  # type: ignore[attr-defined]
-    with _handled(note, *[signal.SIGINT][:heard], *filter(_free, ENDINGS)):
+    with _handle_signals(note, *[signal.SIGINT][:heard], *filter(_free, END_SIGNALS)):
         yield asked
 
 
 @contextlib.contextmanager
-def endings_interrupt() -> Iterator[None]:
+def interrupt_on_end_signals() -> Iterator[None]:
     """Context in which SIGTERM and SIGHUP raise KeyboardInterrupt, unless ignored, so that all is tidied up.
 
     Ctrl-C does so anyway; but libraries lose exceptions, as Taichi does while it reads kernels, and h5py as it closes
-    what it wrote. So one that came counts in the next `asked_to_stop` too, and until then `io.files.atomic` asks by the
-    handler's `lost` before a file gets its name. Python prints none that nobody can catch.
+    what it wrote. So one that came counts in the next `catch_first_interrupt` too, and until then `io.files.atomic`
+    asks by the handler's `lost` before a file gets its name. Python prints none that nobody can catch.
     """
     raised, came, lost = [-math.inf], list[int](), list[int]()
 
@@ -80,12 +80,16 @@ def endings_interrupt() -> Iterator[None]:
         handler.lost = lambda: bool(lost)  # type: ignore[attr-defined]
         handler.answer = lost.clear  # type: ignore[attr-defined]
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with _handled(end, *filter(_free, ENDINGS)), _handled(interrupt, *[signal.SIGINT][:usual]), _silent():
+    with (
+        _handle_signals(end, *filter(_free, END_SIGNALS)),
+        _handle_signals(interrupt, *[signal.SIGINT][:usual]),
+        _silence(),
+    ):
         yield
 
 
 @contextlib.contextmanager
-def _silent() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     """Within it nothing is printed of interrupts that nobody can catch, as in a weak reference's callback."""
     before = sys.unraisablehook
 
@@ -107,7 +111,7 @@ def _free(number: int) -> bool:
 
 
 @contextlib.contextmanager
-def _handled(handler: Callable, *numbers: int) -> Iterator[None]:
+def _handle_signals(handler: Callable, *numbers: int) -> Iterator[None]:
     """Within it `handler` gets these signals, in the main thread; then whoever had them before."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from raymarch.errors import RaymarchError
 
 MAX_WORKERS = 8  # threads that hold a picture each
-SYSTEM = Path("/")
+SYSTEM_ROOT = Path("/")
 NO_LIMIT = 1 << 62  # bytes from which on a limit of the older kind is none
 UNKNOWN_FREE = 4 << 30  # bytes that are taken to be free, and half of all, where the system does not tell
 
@@ -48,16 +48,16 @@ def workers() -> int:
 def total_bytes() -> int:
     """Memory of this machine [byte], or of its container where that has less; where the system does not tell, 8 GiB."""
     limit = memory_limit()
-    return _of_machine()[1] if limit is None else min(_of_machine()[1], limit)
+    return _machine_memory()[1] if limit is None else min(_machine_memory()[1], limit)
 
 
 def free_bytes() -> int:
     """Memory that is free [byte], that a container leaves to this process; where the system does not tell, 4 GiB."""
     left = memory_left()
-    return _of_machine()[0] if left is None else min(_of_machine()[0], left)
+    return _machine_memory()[0] if left is None else min(_machine_memory()[0], left)
 
 
-def _of_machine(meminfo: Path = Path("/proc/meminfo")) -> tuple[int, int]:
+def _machine_memory(meminfo: Path = Path("/proc/meminfo")) -> tuple[int, int]:
     """Memory [byte] that is free and all that there is, of the machine as a whole."""
     try:
         rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
@@ -94,7 +94,7 @@ def reclaim_with(free_kept: Callable[[int], None]) -> None:
     _reclaim = free_kept
 
 
-def memory_left(system: Path = SYSTEM) -> int | None:
+def memory_left(system: Path = SYSTEM_ROOT) -> int | None:
     """Memory [byte] that the control group may still take, what its file cache would give back included; None where it
     has no limit.
 
@@ -108,7 +108,7 @@ def memory_left(system: Path = SYSTEM) -> int | None:
     return min((left for _, left in _memory(system)), default=None)
 
 
-def memory_limit(system: Path = SYSTEM) -> int | None:
+def memory_limit(system: Path = SYSTEM_ROOT) -> int | None:
     """Memory [byte] that the control group may take in all; None where it has no limit.
 
     Example:
@@ -128,10 +128,10 @@ def _memory(system: Path) -> Iterator[tuple[int, int]]:
         ):
             most, taken = (_numbers(group / name) for name in (limit, used))
             if most and taken and most[0] < NO_LIMIT:
-                yield most[0], max(most[0] - max(taken[0] - _row(group / "memory.stat", cached), 0), 0)
+                yield most[0], max(most[0] - max(taken[0] - _row_number(group / "memory.stat", cached), 0), 0)
 
 
-def processors(system: Path = SYSTEM) -> float | None:
+def processors(system: Path = SYSTEM_ROOT) -> float | None:
     """Processors that the control group may keep busy on average, 1.5 for three halves of one; None without a limit.
 
     Example:
@@ -178,7 +178,7 @@ def _numbers(file: Path) -> list[int]:
         return []
 
 
-def _row(file: Path, name: str) -> int:
+def _row_number(file: Path, name: str) -> int:
     """Number of a row `name number`; 0 where there is none."""
     try:
         rows = dict(line.split(" ", 1) for line in file.read_text().splitlines() if " " in line)

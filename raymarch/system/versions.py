@@ -2,11 +2,11 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-ABSENT = "not installed"
+NOT_INSTALLED = "not installed"
 
 
 def version_of(package: str) -> str:
-    """Version of a package, or `ABSENT`: what is said of it beside a result is never worth the result.
+    """Version of a package, or `NOT_INSTALLED`: what is said of it beside a result is never worth the result.
 
     Example:
         >>> version_of("no-such-package")
@@ -15,4 +15,4 @@ def version_of(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return ABSENT
+        return NOT_INSTALLED

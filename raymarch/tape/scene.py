@@ -20,8 +20,9 @@ from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import SHAPES, Parameters
 from raymarch.kernels.rays import ray_arrays
 
-LENS = max(len(model.names) for model in MODELS.values())
-FIELDS = {**SHAPES, "lens": (LENS,)}  # of one size for all lenses: the first of its numbers are the lens's own
+MAX_LENS_NUMBERS = max(len(model.names) for model in MODELS.values())
+# of one size for all lenses: the first of its numbers are the lens's own
+PARAMETER_SHAPES = {**SHAPES, "lens": (MAX_LENS_NUMBERS,)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Scene(Owner[SceneFields]):
         self.seen = seen
         count = seen.buffer.capacity  # as many rays as it may ever look along
         if not self._own((count,), lambda room: self._build(count), lambda room: 8 * 2 * (40 + 4 * count)):
-            for name in (*FIELDS, "image"):
+            for name in (*PARAMETER_SHAPES, "image"):
                 getattr(self.fields, name).fill(0)
                 getattr(self.fields, name).grad.fill(0)
         self._gradient = Parameters()
@@ -77,10 +78,10 @@ class Scene(Owner[SceneFields]):
 
     @staticmethod
     def _build(count: int) -> tuple[ti.FieldsBuilder, SceneFields]:
-        fields = {name: ti.field(float, needs_grad=True) for name in FIELDS}
+        fields = {name: ti.field(float, needs_grad=True) for name in PARAMETER_SHAPES}
         f = SceneFields(**fields, image=ti.Vector.field(4, float, needs_grad=True))
         tree = ti.FieldsBuilder()
-        for name, shape in FIELDS.items():
+        for name, shape in PARAMETER_SHAPES.items():
             for field in (getattr(f, name), getattr(f, name).grad):
                 (tree.dense(ti.axes(*range(len(shape))), shape) if shape else tree).place(field)
         for field in (f.image, f.image.grad):
@@ -88,7 +89,7 @@ class Scene(Owner[SceneFields]):
         return tree, f
 
     def __getattr__(self, name: str) -> ti.Field:
-        if name in FIELDS:
+        if name in PARAMETER_SHAPES:
             return getattr(self.fields, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -98,7 +99,7 @@ class Scene(Owner[SceneFields]):
         return self.fields.image
 
     def _moves(self) -> Parameters:
-        moves = {name: getattr(self.fields, name).to_numpy().astype(float) for name in FIELDS}
+        moves = {name: getattr(self.fields, name).to_numpy().astype(float) for name in PARAMETER_SHAPES}
         numbers = len(self.seen.camera.lens.names)
         return Parameters(**{**moves, "lens": moves["lens"][:numbers] if numbers else None})
 
@@ -120,12 +121,12 @@ class Scene(Owner[SceneFields]):
         self._gradient = self.seen.adjoint(d_image)
         ray_arrays.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
         self.image.grad.fill(0)  # what comes before this `render` in a Tape did not make this image
-        for name in set(FIELDS) & set(self.seen.groups):
+        for name in set(PARAMETER_SHAPES) & set(self.seen.groups):
             gradient = np.asarray(getattr(self._gradient, name))
             if name == "pose":
                 gradient = right_jacobian(moves.pose).T @ gradient
             if name == "lens":
-                gradient = np.pad(gradient, (0, LENS - len(gradient)))
+                gradient = np.pad(gradient, (0, MAX_LENS_NUMBERS - len(gradient)))
             field = getattr(self.fields, name).grad
             field.from_numpy(np.asarray(field.to_numpy() + gradient, runtime.dtype()))
 

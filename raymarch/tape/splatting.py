@@ -10,7 +10,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments.checks import LARGEST, Check, Numbers, Wrong, array, numeric, whole
+from raymarch.arguments.checks import MAX_NUMBER, Check, Numbers, Wrong, array, numeric, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.memory import MAX_CELLS, require_memory
 from raymarch.device.pool import Owner
@@ -71,7 +71,7 @@ def splat(positions: Numbers, values: Numbers, shape: Sequence[int]) -> np.ndarr
     runtime.require_owner()
     require_memory(shape, math.prod(shape) * numbers * 8, numbers, "make it smaller")
     target = np.zeros((*shape, numbers), runtime.dtype())
-    kernels.splat_arrays(_sent(positions), _sent(values), target)
+    kernels.splat_arrays(_kernel_numbers(positions), _kernel_numbers(values), target)
     return target[..., 0] if flat else target
 
 
@@ -160,8 +160,8 @@ class Splat(Owner[SplatFields]):
         """Set positions (point, axis) [index] and values (point, channel)."""
         positions = _places(positions, self.count, len(self.shape))
         values = array(self.count, self.channels)("values", values)
-        self.positions.from_numpy(_sent(positions))
-        self.values.from_numpy(_sent(values))
+        self.positions.from_numpy(_kernel_numbers(positions))
+        self.values.from_numpy(_kernel_numbers(values))
 
     @ti.ad.grad_replaced
     def deposit(self) -> None:
@@ -179,7 +179,7 @@ class Splat(Owner[SplatFields]):
         dot_target = np.zeros((*self.shape, self.channels), runtime.dtype())
         dot_positions = array(self.count, len(self.shape))("dot_positions", dot_positions)
         dot_values = array(self.count, self.channels)("dot_values", dot_values)
-        kernels.splat_tangent(self.fields, _sent(dot_positions), _sent(dot_values), dot_target)
+        kernels.splat_tangent(self.fields, _kernel_numbers(dot_positions), _kernel_numbers(dot_values), dot_target)
         return dot_target
 
     def clear_gradients(self) -> None:
@@ -191,9 +191,9 @@ class Splat(Owner[SplatFields]):
 def _places(positions: Numbers, count: int, axes: int) -> np.ndarray:
     """Positions (point, axis); those too far away for single precision are brought as near as that is far."""
     most = float(np.finfo(float).max)
-    return np.clip(array(count, axes, low=-most, high=most)("positions", positions), -LARGEST, LARGEST)
+    return np.clip(array(count, axes, low=-most, high=most)("positions", positions), -MAX_NUMBER, MAX_NUMBER)
 
 
-def _sent(values: np.ndarray) -> np.ndarray:
+def _kernel_numbers(values: np.ndarray) -> np.ndarray:
     """Numbers as kernels take them."""
     return np.ascontiguousarray(values, runtime.dtype())

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments.declared import checked, named
+from raymarch.arguments.declared import checked, suggest_names
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.distortion import PARALLEL, PINHOLE
-from raymarch.geometry.lens import AXIS, MODELS, Lens
-from raymarch.torch.functions import once_function
-from raymarch.torch.tensors import import_torch, one_by_one, require_finite, require_shape, tensor_of
+from raymarch.geometry.lens import MODELS, VIEW_AXIS, Lens
+from raymarch.geometry.lens_distortion import PARALLEL, PINHOLE
+from raymarch.torch.functions import no_second_derivative_function
+from raymarch.torch.tensors import import_torch, require_finite, require_shape, tensor_of, vmap_one_by_one
 from raymarch.views.views import CAMERAS, Views
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd import Function
 
-LENS = "a lens that distorts"
+DISTORTING_LENS = "a lens that distorts"
 
 
 @cache
@@ -31,8 +31,8 @@ def lens_function() -> type[Function]:
     """Lenses as a `torch.autograd.Function`, by `geometry/lens` in NumPy: unit directions (N, .., 3) in camera axes of
     (model, plane points (N, .., 2), coefficients (N, number)), and their slopes by both.
 
-    What the slopes are slopes at goes along with them to `once_function`: so it is told where a second derivative is
-    asked for, of which they are constants.
+    What the slopes are slopes at goes along with them to `no_second_derivative_function`: so it is told where a second
+    derivative is asked for, of which they are constants.
     """
     import torch
 
@@ -58,16 +58,18 @@ def lens_function() -> type[Function]:
 
         @staticmethod
         def backward(ctx: Any, d_local: Tensor, *_: None) -> tuple[Tensor | None, ...]:
-            return None, *once_function(LENS).apply(_gradients, d_local, *ctx.saved_tensors)
+            return None, *no_second_derivative_function(DISTORTING_LENS).apply(_gradients, d_local, *ctx.saved_tensors)
 
         @staticmethod
         def jvp(ctx: Any, _: None, dot_plane: Tensor | None, dot_numbers: Tensor | None) -> tuple[Tensor | None, ...]:
-            (dot,) = once_function(LENS).apply(_tangent, dot_plane, dot_numbers, *ctx.saved_tensors)
+            (dot,) = no_second_derivative_function(DISTORTING_LENS).apply(
+                _tangent, dot_plane, dot_numbers, *ctx.saved_tensors
+            )
             return dot, None, None
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
-            return one_by_one(LensFunction, info, in_dims, inputs)
+            return vmap_one_by_one(LensFunction, info, in_dims, inputs)
 
     return LensFunction
 
@@ -90,7 +92,7 @@ def _tangent(dot_plane: Tensor | None, dot_numbers: Tensor | None, *saved: Tenso
     return (dot,)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True, eq=False)
 class TorchCameras:
     """Cameras of N images of one size as PyTorch tensors, all of which may want gradients.
@@ -222,4 +224,4 @@ class TorchCameras:
         if kind == PINHOLE:
             return None, torch.stack([x, y, torch.full_like(x, -1.0)], -1)
         start = torch.stack([x, y, torch.zeros_like(x)], -1)
-        return start, plane.new_tensor(AXIS).expand(start.shape)
+        return start, plane.new_tensor(VIEW_AXIS).expand(start.shape)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from raymarch import runtime
 from raymarch.errors import RaymarchError
-from raymarch.torch.march_session import Inputs, MarchSession, Request, Seen
-from raymarch.torch.tensors import import_torch, one_by_one
+from raymarch.torch.march_session import Inputs, MarchSession, RayOutputs, Request
+from raymarch.torch.tensors import import_torch, vmap_one_by_one
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +30,7 @@ def require_backward_thread() -> None:
 def keep_threads_out(*inputs: Tensor | None) -> None:
     """Have backward run in the thread that calls it, which on the CPU it does anyway, where gradients are wanted."""
     torch = import_torch()
-    if not runtime.on_cpu() and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in inputs):
+    if not runtime.runs_on_cpu() and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in inputs):
         torch.autograd.set_multithreading_enabled(False)
 
 
@@ -41,11 +41,11 @@ def render_function() -> type[Function]:
 
     class RenderFunction(torch.autograd.Function):
         @staticmethod
-        def forward(session: MarchSession, request: Request, *inputs: Tensor | None) -> Seen:
+        def forward(session: MarchSession, request: Request, *inputs: Tensor | None) -> RayOutputs:
             return session.see(Inputs.of(bare(inputs)), request)
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: tuple, output: Seen) -> None:
+        def setup_context(ctx: Any, inputs: tuple, output: RayOutputs) -> None:
             ctx.session, ctx.request, *tensors = inputs
             ctx.save_for_backward(*tensors, *output)
             ctx.save_for_forward(*tensors, *output)
@@ -59,22 +59,22 @@ def render_function() -> type[Function]:
             if not any(wanted) or (d_image is None and d_depth is None):
                 return (None,) * len(ctx.needs_input_grad)
             work = partial(_gradients, ctx.session, ctx.request, wanted)
-            return None, None, *once_function().apply(work, d_image, d_depth, *ctx.saved_tensors)
+            return None, None, *no_second_derivative_function().apply(work, d_image, d_depth, *ctx.saved_tensors)
 
         @staticmethod
         def jvp(ctx: Any, _session: None, _request: None, *dots: Tensor | None) -> tuple[Tensor | None, ...]:
             work = partial(_tangents, ctx.session, ctx.request, len(dots))
-            return *once_function().apply(work, *dots, *ctx.saved_tensors), None
+            return *no_second_derivative_function().apply(work, *dots, *ctx.saved_tensors), None
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
-            return one_by_one(RenderFunction, info, in_dims, inputs)
+            return vmap_one_by_one(RenderFunction, info, in_dims, inputs)
 
     return RenderFunction
 
 
 @cache
-def once_function(what: str = "a march") -> type[Function]:
+def no_second_derivative_function(what: str = "a march") -> type[Function]:
     """What `work` makes of tensors, without derivatives: of `what` it is there are no second ones.
 
     A function of its own, so that `torch.func` hands plain tensors to it.
@@ -100,7 +100,7 @@ def once_function(what: str = "a march") -> type[Function]:
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
-            return one_by_one(OnceFunction, info, in_dims, inputs)
+            return vmap_one_by_one(OnceFunction, info, in_dims, inputs)
 
     return OnceFunction
 
@@ -113,14 +113,14 @@ def _gradients(
     d_depth: Tensor | None,
     *saved: Tensor | None,
 ) -> tuple[Tensor | None, ...]:
-    inputs, seen = Inputs.of(saved[:-3]), Seen(*saved[-3:])  # type: ignore[arg-type]
+    inputs, seen = Inputs.of(saved[:-3]), RayOutputs(*saved[-3:])  # type: ignore[arg-type]
     return session.gradients(inputs, request, seen, d_image, d_depth, wanted)
 
 
 def _tangents(
     session: MarchSession, request: Request, count: int, *tensors: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    inputs, seen = Inputs.of(tensors[count:-3]), Seen(*tensors[-3:])  # type: ignore[arg-type]
+    inputs, seen = Inputs.of(tensors[count:-3]), RayOutputs(*tensors[-3:])  # type: ignore[arg-type]
     return session.tangents(inputs, request, seen, tensors[:count])
 
 

@@ -33,7 +33,7 @@ from raymarch.volumes.volume import Volume
 if TYPE_CHECKING:
     from torch import Tensor
 
-BLACK = (0.0, 0.0, 0.0)
+BLACK_BACKGROUND = (0.0, 0.0, 0.0)
 
 
 class VolumeTensors(NamedTuple):
@@ -79,7 +79,7 @@ class Request:
     depth: bool
 
 
-class Seen(NamedTuple):
+class RayOutputs(NamedTuple):
     """What rays see: (red, green, blue, T) (ray, 4) before black; depth and its weights (ray,), or empty."""
 
     image: Tensor
@@ -124,12 +124,12 @@ class TensorMarch(Holder):
             rows = slice(first, min(first + self.batch, len(rays.direction)))
             ray_tensors.rays_in(rays.origin[rows].contiguous(), rays.direction[rows].contiguous(), self.buffer.fields)
             self.medium.jitter(self.buffer, np.arange(first, rows.stop) % rays.picture)
-            yield rows, self.medium.call(rows.stop - first, BLACK, rays.dt)
+            yield rows, self.medium.call(rows.stop - first, BLACK_BACKGROUND, rays.dt)
 
-    def see(self, rays: TensorRays, depth: bool) -> Seen:
+    def see(self, rays: TensorRays, depth: bool) -> RayOutputs:
         """Image, and depth if wanted, of the volumes as they are."""
         medium, count, new = self.medium, len(rays.direction), rays.direction.new_empty
-        seen = Seen(new((count, 4)), new((count if depth else 0,)), new((count if depth else 0,)))
+        seen = RayOutputs(new((count, 4)), new((count if depth else 0,)), new((count if depth else 0,)))
         for rows, call in self.batches(rays):
             medium.passes.march(medium.fields, self.buffer.fields, *call)
             ray_tensors.image_out(self.buffer.fields, seen.image[rows])
@@ -150,7 +150,7 @@ class TensorMarch(Holder):
     def add_gradients(
         self,
         rays: TensorRays,
-        seen: Seen,
+        seen: RayOutputs,
         d_image: Tensor | None,
         d_depth: Tensor | None,
         of_volumes: bool,
@@ -220,7 +220,7 @@ class TensorMarch(Holder):
         d_direction += d_direction.new_tensor(back[:, 3:] + by_view)
 
     def tangents(
-        self, rays: TensorRays, seen: Seen, dots: Sequence[Parameters], dot_rays: np.ndarray | None
+        self, rays: TensorRays, seen: RayOutputs, dots: Sequence[Parameters], dot_rays: np.ndarray | None
     ) -> tuple[Tensor, Tensor]:
         """Tangents of image (ray, 4) and depth (ray,) by a direction of each volume, and one of the rays' origin and
         direction in the world (ray, 6)."""
@@ -294,7 +294,7 @@ class MarchSession(Holder):
     def __init__(self, volumes: Sequence[Volume], marches: Sequence[March], slots: int):
         runtime.start()
         self.volumes, self.marches = list(volumes), list(marches)
-        slots = slots if runtime.on_cpu() else min(slots, 1)
+        slots = slots if runtime.runs_on_cpu() else min(slots, 1)
         with ExitStack() as owners:
             self.medium: AnyMedium
             if len(volumes) == 1:
@@ -322,7 +322,7 @@ class MarchSession(Holder):
         for grid in self.medium.grids:
             _ = grid.fields
 
-    def see(self, inputs: Inputs, request: Request) -> Seen:
+    def see(self, inputs: Inputs, request: Request) -> RayOutputs:
         """What the rays see."""
         return self.march.see(self._load(inputs, request), request.depth)
 
@@ -330,7 +330,7 @@ class MarchSession(Holder):
         self,
         inputs: Inputs,
         request: Request,
-        seen: Seen,
+        seen: RayOutputs,
         d_image: Tensor | None,
         d_depth: Tensor | None,
         wanted: Sequence[bool],
@@ -370,7 +370,7 @@ class MarchSession(Holder):
         return tuple(found)
 
     def tangents(
-        self, inputs: Inputs, request: Request, seen: Seen, dots: Sequence[Tensor | None]
+        self, inputs: Inputs, request: Request, seen: RayOutputs, dots: Sequence[Tensor | None]
     ) -> tuple[Tensor, Tensor | None]:
         """Tangents of image and depth by those of the inputs, None of what stays."""
         moved: Any = Inputs.of([None if x is None else x.cpu().numpy() for x in dots])

@@ -27,7 +27,7 @@ from raymarch.kernels.field import torch_templates
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.medium import OneVolume
 from raymarch.torch.functions import keep_threads_out, require_backward_thread
-from raymarch.torch.march_session import Seen, TensorMarch, TensorRays
+from raymarch.torch.march_session import RayOutputs, TensorMarch, TensorRays
 from raymarch.torch.tensors import import_torch, require_tensor, wait_for
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.samples import SHAPE
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torch.autograd import Function
 
 BOX = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
-LEAST_STEP = 1e-3  # voxels, as everywhere
+MIN_STEP = 1e-3  # voxels, as everywhere
 
 
 class TorchMarch(Holder):
@@ -100,7 +100,7 @@ class TorchMarch(Holder):
         march = March(mode="additive", min_transmittance=0.0, min_weight=0.0, batch=batch)
         runtime.start()
         with ExitStack() as owners:
-            self.grid = owners.enter_context(Grid(shape, 0, slots=slots if runtime.on_cpu() else 1))
+            self.grid = owners.enter_context(Grid(shape, 0, slots=slots if runtime.runs_on_cpu() else 1))
             self.grid.name = "this torch march"
             self.rays = owners.enter_context(TensorMarch(OneVolume(self.grid, march), batch))
             _require_index("templates", self.grid.shape)
@@ -159,7 +159,7 @@ class TorchMarch(Holder):
         for n in range(len(template)):
             torch_templates.template_in(template[n], self.grid.fields)
             d_seen = import_torch().cat([d_image[n, :3], -d_image[n, 3:]]).T.contiguous()
-            rays, unread = self._rays(campos[n], direction[n], dt), Seen(d_seen, d_seen[:0, 0], d_seen[:0, 0])
+            rays, unread = self._rays(campos[n], direction[n], dt), RayOutputs(d_seen, d_seen[:0, 0], d_seen[:0, 0])
             d_rays = self.rays.add_gradients(rays, unread, d_seen, None, wanted[0], wanted[1] or wanted[2])
             if d_rays is not None:
                 d_origin[n], d_direction[n] = d_rays[0].sum(0), d_rays[1]
@@ -182,8 +182,8 @@ def _require_tensors(shape: tuple[int, ...], tensors: dict[str, Tensor]) -> None
 
 def _require_step(dt: object, voxel: float) -> None:
     """RaymarchError for a step that is no number, or so short that a march would not end in time."""
-    if not isinstance(dt, (int, float, np.number)) or not LEAST_STEP * voxel <= dt < math.inf:
-        raise RaymarchError(f"dt is {dt!r}, want a number from {LEAST_STEP * voxel:.3g} such as {voxel / 2:.3g}")
+    if not isinstance(dt, (int, float, np.number)) or not MIN_STEP * voxel <= dt < math.inf:
+        raise RaymarchError(f"dt is {dt!r}, want a number from {MIN_STEP * voxel:.3g} such as {voxel / 2:.3g}")
 
 
 def _require_index(what: str, shape: Sequence[int]) -> None:

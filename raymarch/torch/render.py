@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.checks import Colour, flag, optional, shown, whole
+from raymarch.arguments.checks import Colour, describe_value, flag, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.pool import Holder
 from raymarch.errors import RaymarchError
@@ -245,7 +245,9 @@ class TorchRender(Holder):
         for i, one in enumerate(self._one_for_each("samples", samples)):
             pair = (one.density, one.features) if isinstance(one, TorchVolume) else one
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise RaymarchError(f"samples[{i}] is {shown(one)}, want an rm.TorchVolume or (density, features)")
+                raise RaymarchError(
+                    f"samples[{i}] is {describe_value(one)}, want an rm.TorchVolume or (density, features)"
+                )
             found.append((pair[0], pair[1]))
         return found
 
@@ -260,7 +262,7 @@ class TorchRender(Holder):
         if not isinstance(given, (list, tuple)) or len(given) != len(self._volumes):
             verb = "are" if name.endswith("s") else "is"
             wanted = f"want a list of {len(self._volumes)}, one for each volume"
-            raise RaymarchError(f"{name} {verb} {shown(given)}, {wanted}")
+            raise RaymarchError(f"{name} {verb} {describe_value(given)}, {wanted}")
         return given
 
     def _of_volume(self, i: int, density: Tensor, features: Tensor | None, table: Tensor | None) -> VolumeTensors:

@@ -10,7 +10,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.arguments.checks import flag
-from raymarch.arguments.declared import checked, named
+from raymarch.arguments.declared import checked, suggest_names
 from raymarch.errors import RaymarchError
 from raymarch.volumes.storage import Dense
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
@@ -37,7 +37,7 @@ def require_tensor(name: str, value: Any) -> None:
     torch, precision = import_torch(), "f32" if runtime.single_precision() else "f64"
     wanted, other = (torch.float32, "f64") if precision == "f32" else (torch.float64, "f32")
     mend = f"{name}.float()" if precision == "f32" else f"{name}.double()"
-    device = "cpu" if runtime.on_cpu() else "cuda"
+    device = "cpu" if runtime.runs_on_cpu() else "cuda"
     if not isinstance(value, torch.Tensor):
         raise RaymarchError(f"{name} is a {type(value).__name__}, want a tensor; pass torch.as_tensor({name})")
     if value.layout != torch.strided or value.is_neg():
@@ -70,10 +70,10 @@ def tensor_of(array: np.ndarray) -> Tensor:
     """Tensor of the process's precision on its device, a copy of an array."""
     torch = import_torch()
     dtype = torch.float32 if runtime.single_precision() else torch.float64
-    return torch.tensor(np.asarray(array), dtype=dtype, device="cpu" if runtime.on_cpu() else "cuda:0")
+    return torch.tensor(np.asarray(array), dtype=dtype, device="cpu" if runtime.runs_on_cpu() else "cuda:0")
 
 
-def one_by_one(function: Any, info: Any, in_dims: Sequence, inputs: Sequence) -> tuple[tuple, tuple]:
+def vmap_one_by_one(function: Any, info: Any, in_dims: Sequence, inputs: Sequence) -> tuple[tuple, tuple]:
     """`torch.func.vmap` of an autograd function that takes no batches: call after call, their results stacked."""
     torch = import_torch()
 
@@ -94,7 +94,7 @@ def wait_for(tensor: Tensor) -> None:
         import_torch().cuda.current_stream(tensor.device).synchronize()
 
 
-@named
+@suggest_names
 @dataclass(frozen=True, eq=False)
 class TorchVolume:
     """Volume as PyTorch tensors: what an optimiser moves, beside the volume that says where it lies and how it is read.

@@ -12,13 +12,14 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import INTERRUPTED
 from raymarch.fitting.settings.optimiser import FACTOR
-from raymarch.system.interrupt import asked_to_stop
+from raymarch.system.interrupt import catch_first_interrupt
 from raymarch.viewer.pictures.frame_maker import FrameMaker
 from raymarch.viewer.server.wire import Wire
-from raymarch.viewer.viewer import IDLE, Viewer
+from raymarch.viewer.viewer import IDLE_TIMEOUT, Viewer
 from raymarch.volumes.volume import Volume
 
-GONE = 10.0  # seconds without any page after which a fit that one paused goes on: a page loaded again takes fewer
+# seconds without any page after which a fit that one paused goes on: a page loaded again takes fewer
+MAX_ABSENCE = 10.0
 ACTIONS = ("pause", "go", "rate", "stop")
 
 
@@ -62,18 +63,18 @@ class FitControl:
         now = time.perf_counter()
         if count or not (self.paused and self._by_page):
             self._seen = now
-        elif now - self._seen > GONE:
+        elif now - self._seen > MAX_ABSENCE:
             log.warning("the last page has gone, so the fit goes on")
             self.paused = self._by_page = False
 
 
 # Pictures take a fraction of a fit's time. Steps pay back the time of a picture before the next one is drawn.
 
-RESTING, MOVING = 0.10, 0.35  # of all the time, while nobody moves and while somebody does
-MOST_CREDIT, MOST_DEBT = 0.1, 0.6  # seconds; what compiles may take longer, once
+RESTING_FRACTION, MOVING_FRACTION = 0.10, 0.35  # of all the time, while nobody moves and while somebody does
+MAX_CREDIT, MAX_DEBT = 0.1, 0.6  # seconds; what compiles may take longer, once
 
 
-class Share:
+class TimeShare:
     """Time budget of pictures: a fraction of the seconds of steps is credited, and the seconds of pictures are debited.
 
     Example:
@@ -92,7 +93,7 @@ class Share:
     @staticmethod
     def of(moving: bool) -> float:
         """Fraction of the time that pictures may take."""
-        return MOVING if moving else RESTING
+        return MOVING_FRACTION if moving else RESTING_FRACTION
 
     @property
     def due(self) -> bool:
@@ -102,20 +103,20 @@ class Share:
     def stepped(self, moving: bool) -> None:
         """Credit the time of the steps since the last picture."""
         now, share = time.perf_counter(), self.of(moving)
-        self._credit = min(self._credit + (now - self._since) * share / (1 - share), MOST_CREDIT)
+        self._credit = min(self._credit + (now - self._since) * share / (1 - share), MAX_CREDIT)
         self._since = now
 
     def spent(self) -> None:
         """Debit the time since the last credit."""
         now = time.perf_counter()
-        self._credit = max(self._credit - (now - self._since), -MOST_DEBT)
+        self._credit = max(self._credit - (now - self._since), -MAX_DEBT)
         self._since = now
 
 
 log = logging.getLogger(__name__)
 
-TELL_EVERY = 0.5  # seconds between the fit's numbers
-REDRAW_EVERY = 1.0  # seconds between pictures of it while nobody moves
+REPORT_INTERVAL = 0.5  # seconds between the fit's numbers
+REDRAW_INTERVAL = 1.0  # seconds between pictures of it while nobody moves
 
 
 class FitViewer(Closing):
@@ -138,7 +139,7 @@ class FitViewer(Closing):
     def __init__(self, server: Wire) -> None:
         self.server, self.done, self.attached = server, False, False
         self._ends: Callable[[], bool] = lambda: False
-        self._share, self._told, self._drawn, self._seen = Share(), 0.0, 0.0, dict[int, int]()
+        self._share, self._told, self._drawn, self._seen = TimeShare(), 0.0, 0.0, dict[int, int]()
 
     @property
     def url(self) -> str:
@@ -167,7 +168,7 @@ class FitViewer(Closing):
             return control.stopped
         self._share.stepped(viewer.moving)
         viewer.take()
-        if not viewer.busy and now - self._drawn > REDRAW_EVERY and fitter.steps_done > 0:
+        if not viewer.busy and now - self._drawn > REDRAW_INTERVAL and fitter.steps_done > 0:
             self._drawn = now
             for page in viewer.pages.values():
                 page.draw()
@@ -189,9 +190,9 @@ class FitViewer(Closing):
         for page in viewer.pages.values():
             page.draw()
         log.warning("a page has paused the fit at step %d; Go on there, or Ctrl-C here ends it", fitter.steps_done)
-        with asked_to_stop() as asked:
+        with catch_first_interrupt() as asked:
             while control.paused and not (control.stopped or asked() or self._ends()) and self.server.running:
-                viewer.take(0.0 if viewer.busy else IDLE)
+                viewer.take(0.0 if viewer.busy else IDLE_TIMEOUT)
                 viewer.work()
                 control.look_for_pages(len(viewer.pages))
             control.interrupted = asked()
@@ -218,7 +219,7 @@ class FitViewer(Closing):
     def _tell(self, at_once: bool = False) -> None:
         """Send the fit's state to the pages. Each page gets the reports that it does not have yet."""
         now = time.perf_counter()
-        if now - self._told < TELL_EVERY and not at_once:
+        if now - self._told < REPORT_INTERVAL and not at_once:
             return
         self._told = now
         self._say(self.control.state)
@@ -243,7 +244,7 @@ class FitViewer(Closing):
         """Step the fit to its end, or until a page, Ctrl-C or `stop()` ends it, and serve; its volume."""
         fitter = self.control.fitter
         self._ends = stop
-        with asked_to_stop() as asked:
+        with catch_first_interrupt() as asked:
             for _ in fitter.run(lambda: asked() or stop() or self.between(fitter)):
                 continue
             cut = fitter.progress < 1

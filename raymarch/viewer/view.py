@@ -18,13 +18,13 @@ from raymarch.errors import one_line
 from raymarch.fitting.fitter import Fitter
 from raymarch.io.volumes.volume_file import load
 from raymarch.rendering.default_look import DefaultLook
-from raymarch.system.interrupt import asked_to_stop
+from raymarch.system.interrupt import catch_first_interrupt
 from raymarch.viewer.fit_viewer import FitViewer
 from raymarch.viewer.notebook.notebook_fit import NotebookFit
-from raymarch.viewer.notebook.notebook_view import NotebookView, in_kernel
+from raymarch.viewer.notebook.notebook_view import NotebookView, runs_in_kernel
 from raymarch.viewer.pictures.frame_maker import FrameMaker
-from raymarch.viewer.server.browser import announce
-from raymarch.viewer.server.server_process import LOOPBACK, ServerProcess
+from raymarch.viewer.server.open_browser import announce
+from raymarch.viewer.server.server_process import LOOPBACK_ADDRESS, ServerProcess
 from raymarch.viewer.server.wire import Wire
 from raymarch.viewer.viewer import Viewer
 from raymarch.views.views import VIEWS, Views
@@ -42,7 +42,7 @@ def _seen(value: object) -> Any:
     return value
 
 
-SEEN = Check("a Volume, a ScalarVolume or a Fitter", _seen, "call rm.view(volume), or rm.view(fitter).run()")
+VIEWABLE = Check("a Volume, a ScalarVolume or a Fitter", _seen, "call rm.view(volume), or rm.view(fitter).run()")
 
 
 def _hosts(value: object) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class View(Closing):
         if isinstance(self._seen, FitViewer) and not self._seen.done:
             return self._seen.run(stop)
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
-        with asked_to_stop() as asked:
+        with catch_first_interrupt() as asked:
             viewer.run(lambda: asked() or stop())
         return None
 
@@ -94,10 +94,10 @@ class View(Closing):
         self._seen.close()
 
 
-@checked(seen=SEEN, views=optional(VIEWS), port=PORT, browser=flag, name=text, bind=text, hosts=HOSTS)
+@checked(seen=VIEWABLE, views=optional(VIEWS), port=PORT, browser=flag, name=text, bind=text, hosts=HOSTS)
 def view(
     seen: AnyVolume | Fitter, views: Views | None = None, *, port: int = 0, browser: bool = True, name: str = "",
-    bind: str = LOOPBACK, hosts: Sequence[str] = (),
+    bind: str = LOOPBACK_ADDRESS, hosts: Sequence[str] = (),
 ) -> View | NotebookView:  # fmt: skip
     """View of a volume, or of a fit as it runs, in the browser: `rm.view(volume).run()`, `rm.view(fitter).run()`.
 
@@ -123,7 +123,7 @@ def view(
         ...     page.url[:17]
         'http://127.0.0.1:'
     """
-    if port == 0 and in_kernel():
+    if port == 0 and runs_in_kernel():
         return NotebookFit(seen) if isinstance(seen, Fitter) else NotebookView(lambda: FrameMaker(seen, views, name))
     server = ServerProcess(port, bind, hosts)
     try:
@@ -141,8 +141,8 @@ def view(
 
 # A volume file is read again when it is replaced on disk.
 
-EVERY = 1.0  # seconds between looks at the disk; what has not changed between two of them is written to its end
-Mark = tuple[int, ...]
+POLL_INTERVAL = 1.0  # seconds between looks at the disk; what has not changed between two of them is written to its end
+FileMark = tuple[int, ...]
 log = logging.getLogger("raymarch")
 
 
@@ -158,7 +158,7 @@ class WatchedFile:
         self.volume: AnyVolume = load(path, format=format)
         self._looked = time.monotonic()
 
-    def _mark(self) -> Mark:
+    def _mark(self) -> FileMark:
         try:
             found = Path(self.path).stat()
         except OSError:  # between the old one and the new
@@ -167,7 +167,7 @@ class WatchedFile:
 
     def replaced(self) -> bool:
         """Whether the file was replaced since it was read, and the new one is complete."""
-        if time.monotonic() - self._looked < EVERY:
+        if time.monotonic() - self._looked < POLL_INTERVAL:
             return False
         self._looked, now = time.monotonic(), self._mark()
         settled, self._before = now == self._before, now

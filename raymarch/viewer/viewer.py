@@ -11,13 +11,13 @@ from typing import Any
 from raymarch.device.pool import Closing
 from raymarch.errors import RaymarchError
 from raymarch.viewer.pictures.frame_maker import FrameMaker
-from raymarch.viewer.pictures.page import Page
+from raymarch.viewer.pictures.page_pictures import Page
 from raymarch.viewer.server.wire import Wire
 
-STAY = 4  # slices of one page before another's: looks that differ mark empty space anew at each change
-IDLE = 0.25  # seconds between looks at what else there is, while no page says anything
-MOST_LINES = 5  # of what pages said wrong, in the time below; the others are counted
-LINES_EVERY = 60.0  # seconds
+SLICES_A_PAGE = 4  # slices of one page before another's: looks that differ mark empty space anew at each change
+IDLE_TIMEOUT = 0.25  # seconds between looks at what else there is, while no page says anything
+MAX_LOG_LINES = 5  # of what pages said wrong, in the time below; the others are counted
+LOG_INTERVAL = 60.0  # seconds
 log = logging.getLogger("raymarch")
 
 
@@ -32,22 +32,22 @@ class Complaints:
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._say, self._clock = say, clock
         self._said: dict[str, None] = {}
-        self._since, self._lines, self._unsaid = -LINES_EVERY, 0, 0
+        self._since, self._lines, self._unsaid = -LOG_INTERVAL, 0, 0
 
     def add(self, text: str) -> None:
         """Log a line, or count it."""
         now = self._clock()
-        if now - self._since >= LINES_EVERY:
+        if now - self._since >= LOG_INTERVAL:
             self.flush()
             self._since, self._lines = now, 0
-        if text in self._said or self._lines >= MOST_LINES:
+        if text in self._said or self._lines >= MAX_LOG_LINES:
             self._unsaid += 1
             return
         self._lines += 1
         self._said[text] = None
-        if len(self._said) > 10 * MOST_LINES:
+        if len(self._said) > 10 * MAX_LOG_LINES:
             del self._said[next(iter(self._said))]
-        last = "; more are counted, and said in a minute" if self._lines == MOST_LINES else ""
+        last = "; more are counted, and said in a minute" if self._lines == MAX_LOG_LINES else ""
         self._say(f"{text}{last}")
 
     def flush(self) -> None:
@@ -132,7 +132,7 @@ class Viewer(Closing):
             if not waiting:
                 break
             self._turn += 1
-            self.pages[waiting[self._turn // STAY % len(waiting)]].work()
+            self.pages[waiting[self._turn // SLICES_A_PAGE % len(waiting)]].work()
             if time.perf_counter() - begun >= seconds:
                 break
         return time.perf_counter() - begun
@@ -143,7 +143,7 @@ class Viewer(Closing):
             if not self.server.running:
                 raise RaymarchError("the viewer's server process has ended; start the viewer again")
             self.often()
-            self.take(0.0 if self.busy else IDLE)
+            self.take(0.0 if self.busy else IDLE_TIMEOUT)
             self.work()
 
     def _send(self, number: int, header: dict[str, Any], data: bytes | None) -> None:

@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, first_names
 from raymarch.geometry.boxes import camera_in_box
-from raymarch.geometry.distortion import ANGLES
+from raymarch.geometry.lens_distortion import ANGLES
 from raymarch.views.image_arrays import Images, is_opaque
 from raymarch.views.views import Views
 
-SPARSE = 16  # pixels from one that is looked at to the next, before an image is looked at whole
-SMALLEST = 4  # pixels a side, of a tile
-COLOURS = {(0, 0, 0): ", black", (255, 255, 255): ", white"}
-FAINT = 2  # of 255: alpha up to that counts as empty, as in kernels/hull
-MOSTLY = 0.95  # of the pixels along the borders
-ALIKE = 0.05  # display value, by which pixels of one colour differ at most
+PIXEL_STRIDE = 16  # pixels from one that is looked at to the next, before an image is looked at whole
+MIN_IMAGE_SIDE = 4  # pixels a side, of a tile
+COLOUR_WORDS = {(0, 0, 0): ", black", (255, 255, 255): ", white"}
+MAX_EMPTY_ALPHA = 2  # of 255: alpha up to that counts as empty, as in kernels/hull
+MIN_BORDER_FRACTION = 0.95  # of the pixels along the borders
+MAX_COLOUR_DIFFERENCE = 0.05  # display value, by which pixels of one colour differ at most
 
 
 class Contents(NamedTuple):
@@ -42,9 +42,9 @@ def contents(views: Views) -> Contents:
     clear: list[int] = []
     opaque = list(range(len(views)))
     if views.has_alpha:
-        clear = _those(views.images, lambda image: not image[..., 3].any())
-        opaque = _those(views.images, is_opaque)
-    one_colour = _those(views.images, lambda image: (image[..., :3] == image[:1, :1, :3]).all())
+        clear = _indices_of(views.images, lambda image: not image[..., 3].any())
+        opaque = _indices_of(views.images, is_opaque)
+    one_colour = _indices_of(views.images, lambda image: (image[..., :3] == image[:1, :1, :3]).all())
     masked = [i for i, mask in enumerate(views.masks or ()) if mask is not None and not mask.any()]
     return Contents(clear, opaque, [i for i in one_colour if i in set(opaque)], masked)
 
@@ -52,38 +52,40 @@ def contents(views: Views) -> Contents:
 def doubts(views: Views) -> list[str]:
     """Warnings about the images, a line each: those that show nothing, masks that mask nothing, all the same."""
     count = len(views)
-    if tiny := [i for i, size in enumerate(views.sizes) if min(size) < SMALLEST]:
+    if tiny := [i for i, size in enumerate(views.sizes) if min(size) < MIN_IMAGE_SIDE]:
         words = "x".join(map(str, views.sizes[tiny[0]])).replace("x", " x ")
         if len(tiny) == count:
             return [f"images of {words} pixels hold too little to fit"]
-        return [f"{_some(views, tiny)} of {words} pixels or so, which hold too little to fit; take them out"]
+        return [f"{_name_views(views, tiny)} of {words} pixels or so, which hold too little to fit; take them out"]
     found, said = contents(views), []
     if found.clear:
         said.append(
-            f"{_some(views, found.clear)} transparent all over: nothing is kept where they look; take them out unless"
+            f"{_name_views(views, found.clear)} transparent all over: nothing is kept where they look; take them "
+            "out unless"
             " nothing is there"
         )
     if views.has_alpha and len(found.opaque) == count:
         said.append(
-            f"{_some(views, found.opaque)} opaque all over, so their alpha masks nothing: a tighter box fits better,"
+            f"{_name_views(views, found.opaque)} opaque all over, so their alpha masks nothing: a tighter box fits "
+            "better,"
             " or images whose background is transparent"
         )
     elif found.opaque and views.has_alpha and 2 * len(found.opaque) < count:
         said.append(
-            f"{_some(views, found.opaque)} opaque all over, where the others are transparent in part: was the"
+            f"{_name_views(views, found.opaque)} opaque all over, where the others are transparent in part: was the"
             " background left in? cut it out as of the others, unless the object fills them"
         )
-    elif views.has_alpha and (_borders(views)[:, 3] > FAINT).mean() > MOSTLY:
+    elif views.has_alpha and (_borders(views)[:, 3] > MAX_EMPTY_ALPHA).mean() > MIN_BORDER_FRACTION:
         said.append("the images' borders are opaque, so their alpha masks little: is it inverted, or nowhere 0?")
     if found.plain:
         said.append(
-            f"{_some(views, found.plain)} of one colour all over{_colour(views, found.plain)}: they show nothing"
+            f"{_name_views(views, found.plain)} of one colour all over{_colour(views, found.plain)}: they show nothing"
         )
     if found.masked:
-        said.append(f"{_some(views, found.masked)} masked all over, so nothing of them counts")
+        said.append(f"{_name_views(views, found.masked)} masked all over, so nothing of them counts")
     if count > 1 and views.one_size and not (found.clear or found.plain):
         first = views.images[0]
-        if len(_those(views.images, lambda image: (image == _like(first, image)).all())) == count:
+        if len(_indices_of(views.images, lambda image: (image == _thin_like(first, image)).all())) == count:
             said.append(f"all {count} images are the same, pixel for pixel: were they meant to be?")
     return said
 
@@ -92,7 +94,7 @@ def require_pixels(views: Views) -> None:
     """Mask check: RaymarchError for a view all of whose pixels are masked, where each view must show some."""
     masked = [i for i in range(len(views)) if (mask := views.mask(i)) is not None and not mask.any()]
     if masked:
-        raise RaymarchError(f"view {named([views.names[i] for i in masked])} is masked all over; take it out")
+        raise RaymarchError(f"view {first_names([views.names[i] for i in masked])} is masked all over; take it out")
 
 
 def require_contents(views: Views, found: Contents | None = None) -> None:
@@ -132,9 +134,9 @@ def border_colour(views: Views) -> np.ndarray | None:
     if not len(border):
         return None
     colour = np.median(border, axis=0)
-    if colour.max() < ALIKE and any(camera.lens.kind == ANGLES for camera in views.cameras):
+    if colour.max() < MAX_COLOUR_DIFFERENCE and any(camera.lens.kind == ANGLES for camera in views.cameras):
         return None
-    return colour if (np.abs(border - colour).max(1) < ALIKE).mean() >= 0.5 else None
+    return colour if (np.abs(border - colour).max(1) < MAX_COLOUR_DIFFERENCE).mean() >= 0.5 else None
 
 
 def _borders(views: Views) -> np.ndarray:
@@ -150,23 +152,23 @@ def _borders(views: Views) -> np.ndarray:
 def _colour(views: Views, which: list[int]) -> str:
     """The colour that images of one colour have in common, if it has a name."""
     colours = {tuple(views.images[i][0, 0, :3].tolist()) for i in which}
-    return COLOURS.get(colours.pop(), "") if len(colours) == 1 else ""
+    return COLOUR_WORDS.get(colours.pop(), "") if len(colours) == 1 else ""
 
 
-def _some(views: Views, which: list[int]) -> str:
+def _name_views(views: Views, which: list[int]) -> str:
     if len(which) == len(views):
         return f"all {len(which)} images are"
     verb = "is" if len(which) == 1 else "are"
-    return f"{len(which)} of {len(views)} images ({named([views.names[i] for i in which])}) {verb}"
+    return f"{len(which)} of {len(views)} images ({first_names([views.names[i] for i in which])}) {verb}"
 
 
-def _those(images: Images, holds: Callable[[np.ndarray], bool | np.bool_]) -> list[int]:
+def _indices_of(images: Images, holds: Callable[[np.ndarray], bool | np.bool_]) -> list[int]:
     """Indices of the images of which something holds, asked of a few pixels first."""
-    return [i for i, image in enumerate(images) if holds(image[::SPARSE, ::SPARSE]) and holds(image)]
+    return [i for i, image in enumerate(images) if holds(image[::PIXEL_STRIDE, ::PIXEL_STRIDE]) and holds(image)]
 
 
-def _like(first: np.ndarray, image: np.ndarray) -> np.ndarray:
-    return first if image.shape == first.shape else first[::SPARSE, ::SPARSE]
+def _thin_like(first: np.ndarray, image: np.ndarray) -> np.ndarray:
+    return first if image.shape == first.shape else first[::PIXEL_STRIDE, ::PIXEL_STRIDE]
 
 
 def is_bounded(views: Views) -> bool:

@@ -8,9 +8,9 @@ import numpy as np
 
 from raymarch.arguments.checks import whole
 
-GREY = 0.5
-MOST_SUPERSAMPLE = 8  # rays along each edge of a pixel
-SUPERSAMPLE = whole(1, MOST_SUPERSAMPLE)
+MASKED_GREY = 0.5
+MAX_SUPERSAMPLE = 8  # rays along each edge of a pixel
+SUPERSAMPLE = whole(1, MAX_SUPERSAMPLE)
 
 
 def eight_bit(image: np.ndarray) -> np.ndarray:
@@ -43,6 +43,6 @@ def decibels(error: float) -> float:
     return math.inf if error == 0 else -10 * math.log10(error)
 
 
-def without(picture: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+def mask_out(picture: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
     """Picture (height, width, 3), grey where a mask (height, width) is False."""
-    return picture if mask is None else np.where(mask[..., None], picture, GREY)
+    return picture if mask is None else np.where(mask[..., None], picture, MASKED_GREY)

@@ -8,9 +8,10 @@ from raymarch.arguments.checks import Numbers
 
 NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 MOMENTS = 5  # sums a channel: weight, x, y, x^2 and x y
-OPAQUE = 0.999  # alpha from which a pixel tells an exposure
-DARK, BRIGHT = 0.5 / 255, 254.5 / 255  # of an image as it was taken: beyond, a channel of a pixel is clipped
-LARGEST_GAIN, LARGEST_OFFSET = 4.0, 0.5  # two stops; half of all there is
+MIN_OPAQUE_ALPHA = 0.999  # alpha from which a pixel tells an exposure
+# of an image as it was taken: beyond, a channel of a pixel is clipped
+MIN_UNCLIPPED, MAX_UNCLIPPED = 0.5 / 255, 254.5 / 255
+MAX_GAIN, MAX_OFFSET = 4.0, 0.5  # two stops; half of all there is
 
 
 def moments(x: np.ndarray, y: np.ndarray, weight: np.ndarray | float = 1.0) -> np.ndarray:
@@ -38,12 +39,12 @@ def exposures_of(sums: np.ndarray, ridge: tuple[float, float]) -> np.ndarray:
     n, x, y, xx, xy = np.moveaxis(sums, -2, 0)
     xx, xy, n = xx + ridge[0], xy + ridge[0], n + ridge[1]
     determinant = xx * n - x * x
-    gain = np.clip((xy * n - x * y) / determinant, 1 / LARGEST_GAIN, LARGEST_GAIN)
+    gain = np.clip((xy * n - x * y) / determinant, 1 / MAX_GAIN, MAX_GAIN)
     offset = (y - gain * x) / n  # the least beside that gain
-    return np.concatenate([gain, np.clip(offset, -LARGEST_OFFSET, LARGEST_OFFSET)], axis=-1)
+    return np.concatenate([gain, np.clip(offset, -MAX_OFFSET, MAX_OFFSET)], axis=-1)
 
 
-def gauged(exposures: Numbers) -> np.ndarray:
+def normalise_exposures(exposures: Numbers) -> np.ndarray:
     """Exposures (view, 6) of the same images against a common one so bright that gains have the geometric mean 1 and
     offsets the mean 0 in each channel.
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, first_names
 from raymarch.geometry.alignment import meeting_of_axes
 from raymarch.geometry.camera import Camera
 from raymarch.views.views import Views
 
-ASTRAY = 1000.0  # times as far from the middle of all cameras as half of them are
-GIVE_BOX = "give it: box=, --box x0,y0,z0,x1,y1,z1"
+MAX_DISTANCE_RATIO = 1000.0  # times as far from the middle of all cameras as half of them are
+BOX_CURE = "give it: box=, --box x0,y0,z0,x1,y1,z1"
 
 
 def focus(cameras: Sequence[Camera]) -> tuple[np.ndarray, float]:
@@ -35,16 +35,16 @@ def focus(cameras: Sequence[Camera]) -> tuple[np.ndarray, float]:
     centre = meeting_of_axes(cameras)
     if centre is None:
         raise RaymarchError(
-            f"the optical axes of {len(cameras)} view(s) meet in no point, so the box cannot be found; {GIVE_BOX}"
+            f"the optical axes of {len(cameras)} view(s) meet in no point, so the box cannot be found; {BOX_CURE}"
         )
     away = np.linalg.norm(centre - eyes, axis=1)
     if not away.max() > 1e-9 * np.abs(eyes).max():
-        raise RaymarchError(f"all cameras stand in one point, so the box cannot be found; {GIVE_BOX}")
+        raise RaymarchError(f"all cameras stand in one point, so the box cannot be found; {BOX_CURE}")
     spread = [max(c.width / c.focal[0], c.height / c.focal[1]) / 2 for c in cameras]
     return centre, 1.1 * float((np.where([c.lens.parallel for c in cameras], 1.0, away) * spread).max())
 
 
-def looking_away(cameras: Sequence[Camera], centre: np.ndarray) -> np.ndarray:
+def faces_away(cameras: Sequence[Camera], centre: np.ndarray) -> np.ndarray:
     """Mask (view,) of the cameras that have the point behind them."""
     return np.array([(centre - c.position) @ -c.world_from_camera[:3, 2] < 0 for c in cameras])
 
@@ -54,14 +54,15 @@ def require_near(views: Views) -> None:
     eyes = np.array([camera.position for camera in views.cameras])
     away = np.linalg.norm(eyes - np.median(eyes, axis=0), axis=1)
     usual = float(np.median(away))
-    astray = away > ASTRAY * usual
+    astray = away > MAX_DISTANCE_RATIO * usual
     if usual > 0 and astray.any():
         raise RaymarchError(
-            f"view {names_where(views, astray)} was taken {away.max():.3g} world units from the middle of all cameras,"
+            f"view {names_of_mask(views, astray)} was taken {away.max():.3g} world units from the middle of all "
+            "cameras,"
             f" where half of them are within {usual:.3g}; correct its transform_matrix or take it out"
         )
 
 
-def names_where(views: Views, which: np.ndarray) -> str:
+def names_of_mask(views: Views, which: np.ndarray) -> str:
     """First few names of the views in a mask, for a message."""
-    return named([views.names[int(i)] for i in np.flatnonzero(which)])
+    return first_names([views.names[int(i)] for i in np.flatnonzero(which)])

@@ -15,18 +15,18 @@ from zlib import crc32
 
 import numpy as np
 
-from raymarch.errors import named
+from raymarch.errors import first_names
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.views.views import Views
 
-LENGTH = 16  # hexadecimal digits of a checksum
-CLOSE = 1e-10  # up to which a camera's numbers are the same
-POSE = 16  # of them, first
-MOST = 2000  # views that are kept; of larger sets none
-LETTERS = 200_000  # of all their names
-EVERY = 16  # rows of an image that one counts of
-DIGITS = 6  # of the numbers of a pose that count
+CHECKSUM_LENGTH = 16  # hexadecimal digits of a checksum
+CAMERA_TOLERANCE = 1e-10  # up to which a camera's numbers are the same
+POSE_NUMBERS = 16  # of them, first
+MAX_VIEWS = 2000  # views that are kept; of larger sets none
+MAX_NAME_LETTERS = 200_000  # of all their names
+ROW_STRIDE = 16  # rows of an image that one counts of
+POSE_DIGITS = 6  # of the numbers of a pose that count
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class ViewsDigest:
         masks = [views.mask(i) for i in range(len(views))]
         return ViewsDigest(
             tuple(views.names),
-            tuple(_of_array(views.image(i)) for i in range(len(views))),
-            tuple("" if mask is None else _of_array(mask) for mask in masks),
+            tuple(_array_sum(views.image(i)) for i in range(len(views))),
+            tuple("" if mask is None else _array_sum(mask) for mask in masks),
             tuple(camera.lens.model for camera in views.cameras),
             ViewsDigest.cameras_of(views),
             views.background,
@@ -89,8 +89,8 @@ class ViewsDigest:
             if others := [name for name, was, now in pairs if not same(was, now)]:
                 one = part.removesuffix("es") if part == "lenses" else part.removesuffix("s")
                 if len(others) == 1:
-                    return f"the {one} of {named(others)} differs"
-                return f"{len(others)} of {count} {part} differ ({named(others, 3)})"
+                    return f"the {one} of {first_names(others)} differs"
+                return f"{len(others)} of {count} {part} differ ({first_names(others, 3)})"
         if list(record["background"]) != list(self.background):
             return f"the background was {_plain(record['background'])}, is {_plain(self.background)}"
         return ""
@@ -104,7 +104,7 @@ def camera_of_numbers(model: str, numbers: Sequence[float]) -> Camera:
         >>> camera_of_numbers("pinhole", ViewsDigest.cameras_of(views)[0]).width
         8
     """
-    pose, (fx, fy, u, v, width, height, *lens) = np.reshape(numbers[:POSE], (4, 4)), numbers[POSE:]
+    pose, (fx, fy, u, v, width, height, *lens) = np.reshape(numbers[:POSE_NUMBERS], (4, 4)), numbers[POSE_NUMBERS:]
     return Camera(pose, (fx, fy), (u, v), int(width), int(height), Lens(model, tuple(lens))).exactly(pose)
 
 
@@ -118,14 +118,14 @@ def record_of(views: Views) -> dict[str, Any]:
         >>> record_of(views)
         {'names': ['first'], 'checksums': ['a3c1ca20'], 'poses': ['371c9d28']}
     """
-    if len(views) > MOST or sum(map(len, views.names)) > LETTERS:
+    if len(views) > MAX_VIEWS or sum(map(len, views.names)) > MAX_NAME_LETTERS:
         return {}
     every = range(len(views))
-    sums = {"checksums": [_of_image(views, i) for i in every], "poses": [_of_pose(views, i) for i in every]}
+    sums = {"checksums": [_image_sum(views, i) for i in every], "poses": [_pose_sum(views, i) for i in every]}
     return {"names": list(views.names), **sums}
 
 
-def known_of(views: Views, record: object) -> dict[int, str]:
+def recorded_indices(views: Views, record: object) -> dict[int, str]:
     """Indices of the views that a record is of, and their names there: by name and image, or by name, source and pose
     at another size.
 
@@ -138,9 +138,9 @@ def known_of(views: Views, record: object) -> dict[int, str]:
     told: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
     by_image, by_pose = _sums(told, "checksums"), _sums(told, "poses")
     if told.get("downscale") == views.downscale or not is_same_source(told.get("source"), views.source):
-        sum_of, sums = _of_image, by_image
+        sum_of, sums = _image_sum, by_image
     else:  # not names alone, for splits of one file may have the same ones
-        sum_of, sums = _of_pose, by_pose
+        sum_of, sums = _pose_sum, by_pose
     tails: dict[str, list[str]] = {}
     for name in sums:
         for tail in _tails(name):
@@ -168,10 +168,10 @@ def is_same_source(source: object, other: str) -> bool:
         return False
 
 
-def _of_array(array: np.ndarray) -> str:
+def _array_sum(array: np.ndarray) -> str:
     digest = hashlib.sha256(f"{array.dtype.str} {array.shape}\n".encode())
     digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()[:LENGTH]
+    return digest.hexdigest()[:CHECKSUM_LENGTH]
 
 
 def _numbers(camera: Camera) -> tuple[float, ...]:
@@ -181,7 +181,7 @@ def _numbers(camera: Camera) -> tuple[float, ...]:
 
 
 def _are_close(was: Sequence[float], now: Sequence[float]) -> bool:
-    return len(was) == len(now) and np.allclose(was, now, rtol=CLOSE, atol=CLOSE)
+    return len(was) == len(now) and np.allclose(was, now, rtol=CAMERA_TOLERANCE, atol=CAMERA_TOLERANCE)
 
 
 def _plain(colour: Sequence[float]) -> str:
@@ -206,10 +206,10 @@ def _sums(told: Mapping[str, Any], what: str) -> dict[str, set[str]]:
     return found
 
 
-def _of_image(views: Views, i: int) -> str:
-    return f"{crc32(views.image(i)[::EVERY].tobytes()):08x}"
+def _image_sum(views: Views, i: int) -> str:
+    return f"{crc32(views.image(i)[::ROW_STRIDE].tobytes()):08x}"
 
 
-def _of_pose(views: Views, i: int) -> str:
-    pose = np.round(views.cameras[i].world_from_camera, DIGITS) + 0.0  # no -0
+def _pose_sum(views: Views, i: int) -> str:
+    pose = np.round(views.cameras[i].world_from_camera, POSE_DIGITS) + 0.0  # no -0
     return f"{crc32(pose.tobytes()):08x}"

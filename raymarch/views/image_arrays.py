@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from raymarch.arguments.checks import Check, Wrong, numeric, shown
+from raymarch.arguments.checks import Check, Wrong, describe_value, numeric
 
 # One array (view, height, width, 3 or 4) where all images have one size, else a tuple of an array (height, width, 3 or
 # 4) for each. A union with Any, for who knows which of the two it is.
@@ -16,7 +16,7 @@ Images: TypeAlias = "np.ndarray | Any"
 Masks: TypeAlias = "Sequence[np.ndarray | None] | None"
 
 
-def gathered(images: Sequence[np.ndarray]) -> Images:
+def gather_images(images: Sequence[np.ndarray]) -> Images:
     """Images in one array where they have one size, else one by one as they are.
 
     Example:
@@ -54,7 +54,7 @@ def _images_cure(images: np.ndarray) -> str:
     if images.ndim == 4 and images.dtype == np.uint8 and images.shape[3] > 4:
         return "pass images[..., :3], or its first 4 where the fourth is alpha"
     if images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 1):
-        return OF_GREY
+        return GREY_CURE
     if images.ndim != 4 or images.size == 0:
         return ""
     if images.dtype == np.uint16:
@@ -71,9 +71,11 @@ def _images(value: object) -> Images:
         several = [_one(image) for image in value]
         if len({image.shape[2] for image in several}) > 1:
             raise Wrong("has both 3 and 4 channels", "give all an alpha, or none")
-        return gathered(several)
+        return gather_images(several)
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, (str, PathLike)) for one in value):
-        raise Wrong(f"is {shown(value)}", "read them: [np.asarray(PIL.Image.open(path).convert('RGB')) for path in it]")
+        raise Wrong(
+            f"is {describe_value(value)}", "read them: [np.asarray(PIL.Image.open(path).convert('RGB')) for path in it]"
+        )
     images = numeric(value)
     if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
         raise Wrong(f"is {images.dtype} {images.shape}", _images_cure(images))
@@ -95,23 +97,23 @@ def _masks(value: Iterable[object] | None) -> Masks:
 def _mask(value: object, verb: str = "is") -> np.ndarray:
     if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype != np.bool_:
         plain = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iuf"
-        cure = f"pass mask > 0; {LEFT_OUT}" if plain else ""
+        cure = f"pass mask > 0; {MASK_CURE}" if plain else ""
         if isinstance(value, np.ndarray) and value.ndim == 3 and value.dtype.kind in "biuf":
-            cure = f"pass mask[..., 0] > 0; {LEFT_OUT}"
+            cure = f"pass mask[..., 0] > 0; {MASK_CURE}"
         if isinstance(value, np.ndarray) and value.ndim == 1:
-            cure = f"one mask for all is [mask] * len(cameras); {LEFT_OUT}"
-        raise Wrong(f"{verb} {shown(value)}", cure)
+            cure = f"one mask for all is [mask] * len(cameras); {MASK_CURE}"
+        raise Wrong(f"{verb} {describe_value(value)}", cure)
     return value
 
 
-def that_matter(masks: Masks) -> Masks:
+def effective_masks(masks: Masks) -> Masks:
     """Masks as they are, None for one that takes nothing out, and for all where none does."""
     several = tuple(None if mask is None or mask.all() else mask for mask in masks or ())
     return several if any(mask is not None for mask in several) else None
 
 
-OF_GREY = "repeat greys in three channels, of 0..255; projections, line integrals of density, are for rm.Projector"
+GREY_CURE = "repeat greys in three channels, of 0..255; projections, line integrals of density, are for rm.Projector"
 IMAGES = Check("uint8 (view, height, width, 3 or 4)", _images, "scale 0..1 to 0..255 first")
-LEFT_OUT = "False is for pixels that do not count"
-MASK = Check("a boolean array (height, width)", _mask, LEFT_OUT)
-MASKS = Check("a boolean array (height, width) or None for each view, or None", _masks, LEFT_OUT)
+MASK_CURE = "False is for pixels that do not count"
+MASK = Check("a boolean array (height, width)", _mask, MASK_CURE)
+MASKS = Check("a boolean array (height, width) or None for each view, or None", _masks, MASK_CURE)

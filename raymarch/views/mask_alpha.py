@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.views.image_arrays import gathered
+from raymarch.views.image_arrays import gather_images
 from raymarch.views.views import Views
 
 
-def with_masks_as_alpha(views: Views) -> Views:
+def masks_to_alpha(views: Views) -> Views:
     """Views whose masks are alpha: where a mask is False nothing is there, in place of what nobody knows.
 
     That is what masks of an object mean; those of passers-by, of a lens or of a tripod are masks. Views without a mask
@@ -37,4 +37,4 @@ def with_masks_as_alpha(views: Views) -> Views:
         alpha = image[..., 3] if image.shape[2] == 4 else np.full(image.shape[:2], 255, np.uint8)
         alpha = alpha if mask is None else np.where(mask, alpha, np.uint8(0))
         images.append(np.dstack([image[..., :3], alpha]))
-    return replace(views, images=gathered(images), masks=None, masks_as="alpha")
+    return replace(views, images=gather_images(images), masks=None, masks_as="alpha")

@@ -11,13 +11,14 @@ import numpy as np
 from raymarch.system.resources import workers
 from raymarch.views.views import Views
 
-LEAST = 1e-6  # share of a pixel that is none, but rounding
-SHRINKING = 24  # bytes a pixel of an image that is being made smaller, beside the image itself
-HALVING = {3: 12, 4: SHRINKING}  # the same by channels, of one whose sides become half as long or less
-FEWEST = 16  # pixels along an image's shorter side below which it is not made smaller
+MIN_PIXEL_FRACTION = 1e-6  # share of a pixel that is none, but rounding
+SHRINKING_BYTES_A_PIXEL = 24  # bytes a pixel of an image that is being made smaller, beside the image itself
+# the same by channels, of one whose sides become half as long or less
+HALVING_BYTES_A_PIXEL = {3: 12, 4: SHRINKING_BYTES_A_PIXEL}
+MIN_IMAGE_SIDE = 16  # pixels along an image's shorter side below which it is not made smaller
 
 
-def smaller(views: Views, factor: int) -> Views:
+def downscale_views(views: Views, factor: int) -> Views:
     """Views with `factor` times fewer pixels a side, all else of the set kept.
 
     Sides that are no multiple are rounded, and the camera's pixels are then as much wider.
@@ -39,7 +40,7 @@ def smaller(views: Views, factor: int) -> Views:
     return replace(views, cameras=cameras, images=whole, masks=masks)
 
 
-def most_halvings(views: Views) -> int:
+def max_halvings(views: Views) -> int:
     """Count of times that all sides can be halved before one has too few pixels; 0 of views with masks, which may leave
     no pixel of a smaller image whole.
 
@@ -48,7 +49,7 @@ def most_halvings(views: Views) -> int:
         >>> most_halvings(Views([Camera.look_at((0, -4, 0), width=64, height=33)], np.zeros((1, 33, 64, 3), np.uint8)))
         1
     """
-    return 0 if views.masks is not None else max(int(np.log2(min(map(min, views.sizes)) / FEWEST)), 0)
+    return 0 if views.masks is not None else max(int(np.log2(min(map(min, views.sizes)) / MIN_IMAGE_SIDE)), 0)
 
 
 def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
@@ -79,7 +80,7 @@ def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
 
 def shrink_mask(mask: np.ndarray, width: int, height: int) -> np.ndarray:
     """Mask (height, width) of a smaller image: a pixel counts if all that it is made of does."""
-    return _area(np.where(mask, np.float32(0), np.float32(1)), width, height) < LEAST
+    return _area(np.where(mask, np.float32(0), np.float32(1)), width, height) < MIN_PIXEL_FRACTION
 
 
 def _area(plane: np.ndarray, width: int, height: int) -> np.ndarray:

@@ -10,30 +10,30 @@ from os import PathLike
 import numpy as np
 
 from raymarch.arguments.checks import (
-    WORLD,
+    MAX_COORDINATE,
     Check,
     Colour,
     Numbers,
     Wrong,
     array,
     colour,
+    describe_value,
     instance_of,
-    mended,
     number,
     one_of,
     optional,
-    shown,
     text,
     vector,
     whole,
+    with_cure,
 )
-from raymarch.arguments.declared import named
+from raymarch.arguments.declared import suggest_names
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import Camera
-from raymarch.html.card import card, html_of, numbers
+from raymarch.html.card import card_html, html_of, numbers_text
 from raymarch.html.picture import figure, thumbnail
-from raymarch.views.image_arrays import IMAGES, MASKS, Images, Masks, is_opaque, that_matter
+from raymarch.views.image_arrays import IMAGES, MASKS, Images, Masks, effective_masks, is_opaque
 
 DOWNSCALE = number(1, 1 << 20, cure="images are made smaller, by 2 for half as many pixels a side")
 HOLDOUT = whole(0, 1 << 20, cure="every 8th view by 8, none by 0")
@@ -53,7 +53,7 @@ def _cameras(value: Iterable[Camera]) -> tuple[Camera, ...]:
     several = tuple(value)
     for one in several:
         if not isinstance(one, Camera):
-            raise Wrong(f"has {shown(one)}")
+            raise Wrong(f"has {describe_value(one)}")
     return several
 
 
@@ -63,7 +63,7 @@ def _cameras_cure(value: object) -> str:
     return "cameras come before images" if isinstance(value, np.ndarray) else ""
 
 
-ONE_EACH = mended(Check("a list of Cameras", _cameras), _cameras_cure)
+CAMERA_EACH = with_cure(Check("a list of Cameras", _cameras), _cameras_cure)
 
 
 def _names(value: Iterable[str]) -> tuple[str, ...]:
@@ -72,14 +72,14 @@ def _names(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(text.read(name) for name in value)
 
 
-NAMES = Check("a list of texts", _names)
-PLACE_OF_MAPS = vector(3)
-MASKS_AS = ("ignored", "alpha")  # pixels that masks take out: unknown, or empty
-SPARSE_POINTS = optional(array("point", 3, low=-WORLD, high=WORLD, cure="scale the world"))
-PLANES = optional(array("view", 2, low=0, high=WORLD, above=True, cure="scale the world"))
+VIEW_NAMES = Check("a list of texts", _names)
+MAP_ORIGIN = vector(3)
+MASK_MEANINGS = ("ignored", "alpha")  # pixels that masks take out: unknown, or empty
+SPARSE_POINTS = optional(array("point", 3, low=-MAX_COORDINATE, high=MAX_COORDINATE, cure="scale the world"))
+PLANES = optional(array("view", 2, low=0, high=MAX_COORDINATE, above=True, cure="scale the world"))
 
 
-@named
+@suggest_names
 @dataclass(frozen=True, eq=False)
 class Views:
     """Posed images: images and the camera of each; their sizes may differ.
@@ -121,12 +121,12 @@ class Views:
     downscale: float = 1.0
     holdout: int | None = None
     origin: tuple[float, float, float] | None = None
-    masks_as: str = MASKS_AS[0]
+    masks_as: str = MASK_MEANINGS[0]
     bounds: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        cameras, images = ONE_EACH("cameras", self.cameras), IMAGES("images", self.images)
-        names = NAMES("names", self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
+        cameras, images = CAMERA_EACH("cameras", self.cameras), IMAGES("images", self.images)
+        names = VIEW_NAMES("names", self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
         masks = MASKS("masks", self.masks)
         if not len(cameras) == len(names) == len(images):
             raise RaymarchError(
@@ -141,11 +141,11 @@ class Views:
         points = SPARSE_POINTS("points", self.points)
         values = {
             "cameras": cameras, "images": images, "names": names, "background": require_colour(self.background),
-            "source": text("source", self.source), "masks": that_matter(masks), "points": points,
+            "source": text("source", self.source), "masks": effective_masks(masks), "points": points,
             "box": optional(BOX)("box", self.box), "downscale": DOWNSCALE("downscale", self.downscale),
             "holdout": optional(HOLDOUT)("holdout", self.holdout),
-            "origin": optional(PLACE_OF_MAPS)("origin", self.origin),
-            "masks_as": one_of(*MASKS_AS)("masks_as", self.masks_as),
+            "origin": optional(MAP_ORIGIN)("origin", self.origin),
+            "masks_as": one_of(*MASK_MEANINGS)("masks_as", self.masks_as),
             "bounds": _bounds(self.bounds, names),
         }  # fmt: skip
         for name, value in values.items():
@@ -170,7 +170,8 @@ class Views:
             index = np.zeros(0)
         if index.ndim != 1 or index.size == 0:
             raise RaymarchError(
-                f"which is {shown(which)}, want whole numbers of 0 to {len(self) - 1}, one or more, or a slice of those"
+                f"which is {describe_value(which)}, want whole numbers of 0 to {len(self) - 1}, one or more, or a "
+                "slice of those"
             )
         return replace(
             self,
@@ -282,7 +283,7 @@ def _views_cure(value: object) -> str:
     return ""
 
 
-VIEWS = mended(instance_of(Views, "Views, as rm.load_views gives"), _views_cure)
+VIEWS = with_cure(instance_of(Views, "Views, as rm.load_views gives"), _views_cure)
 
 
 def _several(value: Iterable[Camera]) -> tuple[Camera, ...]:
@@ -307,18 +308,18 @@ def views_card(views: Views) -> str:
         ("images", f"{count} {'RGBA' if views.has_alpha else 'RGB'} of {views.size_in_words()} pixels"),
         ("source", views.source),
         ("masks", masked or None),
-        ("background", numbers(views.background, 3) if views.has_alpha else None),
-        ("cameras from", f"{numbers(places.min(0))} to {numbers(places.max(0))} world units"),
+        ("background", numbers_text(views.background, 3) if views.has_alpha else None),
+        ("cameras from", f"{numbers_text(places.min(0))} to {numbers_text(places.max(0))} world units"),
         ("lenses", ", ".join(sorted({camera.lens.model for camera in views.cameras}))),
-        ("box", None if views.box is None else f"{numbers(views.box[0])} to {numbers(views.box[1])}"),
+        ("box", None if views.box is None else f"{numbers_text(views.box[0])} to {numbers_text(views.box[1])}"),
         ("sparse points", None if views.points is None else f"{len(views.points):,}"),
-        ("near to far", None if views.bounds is None else numbers([views.bounds.min(), views.bounds.max()])),
+        ("near to far", None if views.bounds is None else numbers_text([views.bounds.min(), views.bounds.max()])),
         ("downscale", None if views.downscale == 1 else f"{views.downscale:g}"),
         ("holdout", views.holdout),
-        ("origin", None if views.origin is None else f"{numbers(views.origin, 12)} of the set"),
+        ("origin", None if views.origin is None else f"{numbers_text(views.origin, 12)} of the set"),
     ]
     chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_THUMBNAILS)).astype(int))
-    return card("Views", rows, [_thumbnail(views, int(i)) for i in chosen])
+    return card_html("Views", rows, [_thumbnail(views, int(i)) for i in chosen])
 
 
 def _thumbnail(views: Views, view: int) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 
-FAR = 1000  # times the cameras' spread: from there on single precision loses pixels
-ROUNDING = 1e-12  # of how far cameras lie from the origin, within which two are in one place
-BESIDE = 1000  # times its own size that a box may lie away from the moved cameras, to be about them
+MAX_ORIGIN_DISTANCE = 1000  # times the cameras' spread: from there on single precision loses pixels
+POSITION_ROUNDING = 1e-12  # of how far cameras lie from the origin, within which two are in one place
+MAX_BOX_DISTANCE = 1000  # times its own size that a box may lie away from the moved cameras, to be about them
 
 log = logging.getLogger("raymarch")
 
@@ -38,7 +38,7 @@ def new_origin(places: Sequence[np.ndarray] | np.ndarray, source: object) -> np.
     log.warning(
         "%s: the cameras lie far from the origin, where single precision ends, so the world is moved by %s; what is at"
         " 0,0,0 now lies at %s in the set's coordinates, rm.Views.origin and a fitted volume's provenance keep it",
-        source, in_words(-origin), in_words(origin),
+        source, coordinates_text(-origin), coordinates_text(origin),
     )  # fmt: skip
     return origin
 
@@ -56,15 +56,16 @@ def far_middle(places: Sequence[np.ndarray] | np.ndarray) -> np.ndarray | None:
     middle = np.median(told, axis=0)
     away = np.abs(told - middle).max(axis=1)
     spread = float(np.median(away)) or float(away.max())
-    if spread <= ROUNDING * np.abs(middle).max():  # all in one place, which tells no unit: that of maps is a metre
+    # all in one place, which tells no unit: that of maps is a metre
+    if spread <= POSITION_ROUNDING * np.abs(middle).max():
         spread = 1.0
-    if np.abs(middle).max() <= FAR * spread:
+    if np.abs(middle).max() <= MAX_ORIGIN_DISTANCE * spread:
         return None
     unit = 10.0 ** np.ceil(np.log10(spread))
     return np.round(middle / unit) * unit + 0.0
 
 
-def in_words(place: np.ndarray) -> str:
+def coordinates_text(place: np.ndarray) -> str:
     """Coordinates as a text.
 
     Example:
@@ -113,7 +114,8 @@ def box_near(box: np.ndarray, origin: Sequence[float] | None) -> np.ndarray:
     if np.linalg.norm(middle - origin) >= np.linalg.norm(middle):
         return box
     log.warning(
-        "the box is in the set's own coordinates, and is moved with its cameras by %s", in_words(-np.array(origin))
+        "the box is in the set's own coordinates, and is moved with its cameras by %s",
+        coordinates_text(-np.array(origin)),
     )
     return moved
 
@@ -126,7 +128,7 @@ def moved_box(box: np.ndarray | None, origin: np.ndarray | None, source: object)
     box = moved_points(box, origin)
     if box is None or origin is None:
         return box
-    if np.abs(box.mean(axis=0)).max() > BESIDE * float(np.ptp(box, axis=0).max()):
+    if np.abs(box.mean(axis=0)).max() > MAX_BOX_DISTANCE * float(np.ptp(box, axis=0).max()):
         log.warning("%s: the set's box lies far from its cameras and is left out; correct it, or give --box", source)
         return None
     return box

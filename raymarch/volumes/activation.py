@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments.checks import LARGEST, Check, Numbers, instance_of, mended, number, one_of
-from raymarch.arguments.declared import checked, held, hold, named
+from raymarch.arguments.checks import MAX_NUMBER, Check, Numbers, instance_of, number, one_of, with_cure
+from raymarch.arguments.declared import checked, checked_field, suggest_names, validate_fields
 from raymarch.errors import RaymarchError, one_line
 from raymarch.volumes.samples import RAW
 
 MAX_EXPONENT = 15.0
-LEAST = 1e-30  # of what a density's inverse is asked for: a logarithm's argument
+MIN_DENSITY = 1e-30  # of what a density's inverse is asked for: a logarithm's argument
 
 
 def _require_parts(record: DensityActivation | ColourActivation, kind: str, functions: tuple[str, ...]) -> None:
@@ -134,34 +134,36 @@ FIT_DENSITIES = tuple(name for name, each in DENSITIES.items() if not each.signe
 FIT_COLOURS = tuple(name for name in COLOURS if name != "identity")  # which is for data and linear problems
 
 
-_own: ContextVar[tuple[DensityActivation | ColourActivation, ...]] = ContextVar("own activations", default=())
+_own_activations: ContextVar[tuple[DensityActivation | ColourActivation, ...]] = ContextVar(
+    "own activations", default=()
+)
 
 
 @contextmanager
 def known_by_name(own: Sequence[DensityActivation | ColourActivation]) -> Iterator[None]:
     """Context in which activations of a user's own are known by their names, as a file has them."""
-    token = _own.set(tuple(own))
+    token = _own_activations.set(tuple(own))
     try:
         yield
     finally:
-        _own.reset(token)
+        _own_activations.reset(token)
 
 
 def _or_own(names: tuple[str, ...], kind: type) -> Check:
-    named = one_of(*names)
+    suggest_names = one_of(*names)
 
     def read(value: object) -> object:
-        own = [each for each in _own.get() if isinstance(each, kind) and each.name == value]
-        return value if isinstance(value, kind) else own[0] if own else named.read(value)
+        own = [each for each in _own_activations.get() if isinstance(each, kind) and each.name == value]
+        return value if isinstance(value, kind) else own[0] if own else suggest_names.read(value)
 
-    return replace(named, read=read)
+    return replace(suggest_names, read=read)
 
 
 DENSITY, COLOUR = _or_own(tuple(DENSITIES), DensityActivation), _or_own(tuple(COLOURS), ColourActivation)
 FIT_DENSITY, FIT_COLOUR = _or_own(FIT_DENSITIES, DensityActivation), _or_own(FIT_COLOURS, ColourActivation)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True)
 class Activation:
     """Activation pair of a volume: raw numbers to extinction and colour, after interpolation.
@@ -181,16 +183,16 @@ class Activation:
         0.0201
     """
 
-    density: str | DensityActivation = held(DENSITY, "softplus")
-    shift: float = held(number(), 0.0)
-    scale: float = held(number(1 / LARGEST, LARGEST), 1.0)
-    colour: str | ColourActivation = held(COLOUR, "sigmoid")
+    density: str | DensityActivation = checked_field(DENSITY, "softplus")
+    shift: float = checked_field(number(), 0.0)
+    scale: float = checked_field(number(1 / MAX_NUMBER, MAX_NUMBER), 1.0)
+    colour: str | ColourActivation = checked_field(COLOUR, "sigmoid")
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
     @classmethod
-    @checked(alpha=number(0, 1, above=True, below=True), scale=number(1 / LARGEST, LARGEST), density=DENSITY)
+    @checked(alpha=number(0, 1, above=True, below=True), scale=number(1 / MAX_NUMBER, MAX_NUMBER), density=DENSITY)
     def of_initial_alpha(
         cls,
         alpha: float,
@@ -221,7 +223,7 @@ class Activation:
         """Raw density of a `sigma`: the inverse activation; densities under 1e-30 / scale come back as that."""
         rule, x = self.density_rule, RAW("sigma", sigma) * self.scale
         if not rule.signed:
-            x = np.maximum(x, 0 if rule.linear else LEAST)
+            x = np.maximum(x, 0 if rule.linear else MIN_DENSITY)
         return numbers_of(rule, "inverse", x) - self.shift
 
     @property
@@ -239,7 +241,7 @@ def _several_own(
     return several
 
 
-ACTIVATION = mended(
+ACTIVATION = with_cure(
     instance_of(Activation, "an Activation"),
     lambda value: f"rm.Activation({value!r}) is one" if isinstance(value, str) and value in DENSITIES else "",
 )

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.arguments.checks import Check, ReadOnly, Wrong, instance_of, number, numeric
-from raymarch.arguments.declared import checked, held, hold
+from raymarch.arguments.declared import checked, checked_field, validate_fields
 from raymarch.errors import RaymarchError
 from raymarch.system.resources import require_free
-from raymarch.volumes.samples import CHANNELS, SAMPLES, SHAPE, require_channels, require_three_axes, samples_in_words
+from raymarch.volumes.samples import CHANNELS, SAMPLES, SHAPE, require_channels, require_three_axes, samples_text
 
-BRICK = 8  # samples a side
-CUBE = (BRICK,) * 3
-CURE = "stay with its bricks, or take a coarser volume"
+BRICK_SIDE = 8  # samples a side
+BRICK_SHAPE = (BRICK_SIDE,) * 3
+BRICK_CURE = "stay with its bricks, or take a coarser volume"
 
 
 def _table(value: object) -> np.ndarray:
@@ -55,13 +55,13 @@ class Bricks(ReadOnly):
         ((3, 2, 2), 4)
     """
 
-    table: np.ndarray = held(TABLE, None)
-    density: np.ndarray = held(SAMPLES, None)
-    features: np.ndarray = held(SAMPLES, None)
+    table: np.ndarray = checked_field(TABLE, None)
+    density: np.ndarray = checked_field(SAMPLES, None)
+    features: np.ndarray = checked_field(SAMPLES, None)
 
     def __post_init__(self) -> None:
-        hold(self, "bricks")
-        if self.density.ndim != 4 or self.density.shape[1:] != CUBE:
+        validate_fields(self, "bricks")
+        if self.density.ndim != 4 or self.density.shape[1:] != BRICK_SHAPE:
             raise RaymarchError(f"bricks: density has shape {self.density.shape}, want (brick, 8, 8, 8)")
         if self.features.shape[:-1] != self.density.shape or self.features.shape[-1] not in CHANNELS:
             want = f"{self.density.shape} and one of {CHANNELS} channels"
@@ -103,7 +103,7 @@ class Bricks(ReadOnly):
             kept[tuple(place)] = features[_region(place)].any()
         table = np.full(shape, -1, np.int32)
         table[kept] = np.arange(kept.sum())
-        cubes = np.full((int(kept.sum()), *CUBE), empty, density.dtype)
+        cubes = np.full((int(kept.sum()), *BRICK_SHAPE), empty, density.dtype)
         colours = np.zeros((*cubes.shape, features.shape[-1]), features.dtype)
         for n, place in enumerate(np.argwhere(kept)):
             there = _region(place)
@@ -115,16 +115,18 @@ class Bricks(ReadOnly):
     def dense(self, shape: Sequence[int], empty: float) -> tuple[np.ndarray, np.ndarray]:
         """Dense raw density (x, y, z) and features (x, y, z, channel): the inverse of `of_dense`."""
         require_table(self.table, shape)
-        return spread(self.table, self.density, shape, empty), spread(self.table, self.features, shape, 0.0)
+        return spread_bricks(self.table, self.density, shape, empty), spread_bricks(
+            self.table, self.features, shape, 0.0
+        )
 
     def at(self, index: Sequence[np.ndarray], empty: float) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (...) and features (..., channel) at three arrays i, j, k of indices that broadcast."""
         i, j, k = index  # as they are: of a whole grid of samples each is of one axis alone
-        number = np.asarray(self.table[i // BRICK, j // BRICK, k // BRICK])
+        number = np.asarray(self.table[i // BRICK_SIDE, j // BRICK_SIDE, k // BRICK_SIDE])
         there = number >= 0
         density = np.full(number.shape, empty, self.density.dtype)
         features = np.zeros((*number.shape, self.features.shape[-1]), self.features.dtype)
-        inside = (number[there], *(np.broadcast_to(n % BRICK, number.shape)[there] for n in (i, j, k)))
+        inside = (number[there], *(np.broadcast_to(n % BRICK_SIDE, number.shape)[there] for n in (i, j, k)))
         density[there], features[there] = self.density[inside], self.features[inside]
         return density, features
 
@@ -138,7 +140,7 @@ def held_samples(bricks: Bricks, shape: Sequence[int]) -> np.ndarray:
         >>> int(held_samples(Bricks.of_dense(fog, fog[..., None] * np.ones(3), empty=0), fog.shape).sum())
         512
     """
-    return spread(bricks.table, np.ones((bricks.count, *CUBE), bool), shape, False)
+    return spread_bricks(bricks.table, np.ones((bricks.count, *BRICK_SHAPE), bool), shape, False)
 
 
 def table_shape(shape: Sequence[int]) -> tuple[int, ...]:
@@ -148,10 +150,10 @@ def table_shape(shape: Sequence[int]) -> tuple[int, ...]:
         >>> table_shape((16, 17, 2))
         (2, 3, 1)
     """
-    return tuple(-(-int(n) // BRICK) for n in shape)
+    return tuple(-(-int(n) // BRICK_SIDE) for n in shape)
 
 
-def beyond(table: np.ndarray, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def overhanging_samples(table: np.ndarray, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (n,) of the bricks that reach beyond a volume's shape, and which of their samples (n, 8, 8, 8) lie there.
 
     Example:
@@ -161,10 +163,10 @@ def beyond(table: np.ndarray, shape: Sequence[int]) -> tuple[np.ndarray, np.ndar
     """
     last = np.zeros(table.shape, bool)
     for axis, n in enumerate(shape):
-        np.moveaxis(last, axis, 0)[-1] |= n % BRICK > 0
+        np.moveaxis(last, axis, 0)[-1] |= n % BRICK_SIDE > 0
     last &= table >= 0
-    first = np.argwhere(last) * BRICK
-    i, j, k = (first[:, axis, None] + np.arange(BRICK) >= n for axis, n in enumerate(shape))
+    first = np.argwhere(last) * BRICK_SIDE
+    i, j, k = (first[:, axis, None] + np.arange(BRICK_SIDE) >= n for axis, n in enumerate(shape))
     return table[last], i[:, :, None, None] | j[:, None, :, None] | k[:, None, None, :]
 
 
@@ -172,11 +174,11 @@ def require_table(table: np.ndarray, shape: Sequence[int]) -> None:
     """Shape check: RaymarchError unless the table covers so many samples, and no more."""
     if table.shape != (want := table_shape(shape)):
         beyond = any(m > n for m, n in zip(table.shape, want, strict=True))
-        what = f"{'has bricks beyond' if beyond else 'does not cover'} {samples_in_words(shape)} samples"
+        what = f"{'has bricks beyond' if beyond else 'does not cover'} {samples_text(shape)} samples"
         raise RaymarchError(f"bricks: table of shape {table.shape} {what}, want shape {want}")
 
 
-def bricks_in_words(shape: Sequence[int], count: int) -> str:
+def bricks_text(shape: Sequence[int], count: int) -> str:
     """Count of bricks of so many samples, in words.
 
     Example:
@@ -186,36 +188,36 @@ def bricks_in_words(shape: Sequence[int], count: int) -> str:
     return f"{count:,} of {math.prod(table_shape(shape)):,}"
 
 
-def spread(table: np.ndarray, values: np.ndarray, shape: Sequence[int], fill: float) -> np.ndarray:
+def spread_bricks(table: np.ndarray, values: np.ndarray, shape: Sequence[int], fill: float) -> np.ndarray:
     """Dense array (x, y, z, ...) of the values (brick, 8, 8, 8, ...), `fill` where no brick is."""
     x, y, z = shape
     rest = values.shape[4:]
     require_dense((x, y, z), math.prod(rest) * values.itemsize)
     out = np.empty((x, y, z, *rest), values.dtype)
     for a, numbers in enumerate(table):  # a layer of bricks at a time, so that little is held twice
-        layer = np.full((*numbers.shape, *CUBE, *rest), fill, values.dtype)
+        layer = np.full((*numbers.shape, *BRICK_SHAPE, *rest), fill, values.dtype)
         layer[numbers >= 0] = values[numbers[numbers >= 0]]
         b, c = numbers.shape
-        slab = np.moveaxis(layer, 2, 0).swapaxes(2, 3).reshape(BRICK, b * BRICK, c * BRICK, *rest)
-        out[a * BRICK : (a + 1) * BRICK] = slab[: x - a * BRICK, :y, :z]
+        slab = np.moveaxis(layer, 2, 0).swapaxes(2, 3).reshape(BRICK_SIDE, b * BRICK_SIDE, c * BRICK_SIDE, *rest)
+        out[a * BRICK_SIDE : (a + 1) * BRICK_SIDE] = slab[: x - a * BRICK_SIDE, :y, :z]
     return out
 
 
-def require_dense(shape: Sequence[int], of_a_sample: int, cure: str = CURE) -> None:
+def require_dense(shape: Sequence[int], of_a_sample: int, cure: str = BRICK_CURE) -> None:
     """Memory check: RaymarchError where dense arrays of so many bytes a sample are more than is free."""
-    require_free(math.prod(shape) * of_a_sample, f"dense arrays of {samples_in_words(shape)} samples", cure)
+    require_free(math.prod(shape) * of_a_sample, f"dense arrays of {samples_text(shape)} samples", cure)
 
 
 def _region(place: np.ndarray) -> tuple[slice, slice, slice]:
     """Slices of a brick's samples in dense arrays."""
-    a, b, c = (slice(int(n) * BRICK, (int(n) + 1) * BRICK) for n in place)
+    a, b, c = (slice(int(n) * BRICK_SIDE, (int(n) + 1) * BRICK_SIDE) for n in place)
     return a, b, c
 
 
 def _blocked_any(full: np.ndarray, margin: int = 0) -> np.ndarray:
     """Whether any sample of each brick is full, those `margin` samples beside it included."""
     for axis in range(3):
-        starts = np.arange(0, full.shape[axis], BRICK)
+        starts = np.arange(0, full.shape[axis], BRICK_SIDE)
         bricks = np.logical_or.reduceat(full, starts, axis=axis)
         if margin:
             first, last = (np.moveaxis(np.take(full, at, axis), axis, 0) for at in (starts[1:], starts[1:] - 1))

@@ -6,22 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, figures
-from raymarch.volumes.transfer_function import MOST_KNOTS, TransferFunction
-from raymarch.volumes.value_kind import FINEST, ValueKind, above, kind_of, strided, values_at
+from raymarch.errors import RaymarchError, distinct_figures
+from raymarch.volumes.transfer_function import MAX_KNOTS, TransferFunction
+from raymarch.volumes.value_kind import MIN_RELATIVE_RANGE, ValueKind, kind_of, lattice_indices, upper_end, values_at
 from raymarch.volumes.volume import Volume
 
-RANGE = (1.0, 99.9)  # percentiles that count as the range
-CLEAR = 0.2  # of the range, from its lower end, is seen through
-LENGTHS = 50  # unit lengths of a colour map along the longest side
-THIN, THICK = 200, 25  # unit lengths of a named table along the longest side, at most and at least
-SMALLEST = 1e-30  # range of values, under which a table's knots are not told apart
-MOST = 0.5  # opacity of a colour map at the upper end over one of them
-BAND = 0.25  # half of the width in which a label is seen
+RANGE_PERCENTILES = (1.0, 99.9)  # percentiles that count as the range
+CLEAR_FRACTION = 0.2  # of the range, from its lower end, is seen through
+MAP_LENGTHS = 50  # unit lengths of a colour map along the longest side
+# unit lengths of a named table along the longest side, at most and at least
+MAX_TABLE_LENGTHS, MIN_TABLE_LENGTHS = 200, 25
+MIN_RANGE = 1e-30  # range of values, under which a table's knots are not told apart
+TOP_OPACITY = 0.5  # opacity of a colour map at the upper end over one of them
+HALF_LABEL_WIDTH = 0.25  # half of the width in which a label is seen
 
 # Value, or share of the way from LOW to HIGH; red, green, blue; opacity over a unit length.
 Knots = Sequence[tuple[float, tuple[float, float, float], float]]
-HOUNSFIELD: dict[str, Knots] = {
+HOUNSFIELD_TABLES: dict[str, Knots] = {
     "ct": (
         (-300, (0.62, 0.34, 0.26), 0.0), (-120, (0.80, 0.52, 0.40), 0.06), (0, (0.75, 0.36, 0.28), 0.08),
         (120, (0.80, 0.34, 0.25), 0.13), (220, (0.90, 0.66, 0.48), 0.35), (400, (0.95, 0.86, 0.72), 0.75),
@@ -41,7 +42,7 @@ HOUNSFIELD: dict[str, Knots] = {
         (250, (0.95, 0.90, 0.80), 0.0), (600, (1.0, 0.98, 0.94), 0.5),
     ),
 }  # fmt: skip
-BETWEEN: dict[str, Knots] = {
+FRACTION_TABLES: dict[str, Knots] = {
     "solid": (
         (0.0, (0.42, 0.27, 0.21), 0.0), (0.12, (0.66, 0.47, 0.37), 0.45), (0.35, (0.85, 0.68, 0.53), 0.75),
         (0.65, (0.95, 0.86, 0.72), 0.9), (1.0, (1.0, 0.98, 0.93), 0.97),
@@ -55,15 +56,16 @@ BETWEEN: dict[str, Knots] = {
         (0.0, (0.60, 0.12, 0.12), 0.0), (0.5, (0.95, 0.32, 0.22), 0.6), (1.0, (1.0, 0.78, 0.55), 0.9),
     ),
 }  # fmt: skip
-NAMES = (*HOUNSFIELD, *BETWEEN, "labels")
-OF_KIND = {
+TABLE_NAMES = (*HOUNSFIELD_TABLES, *FRACTION_TABLES, "labels")
+TABLE_OF_KIND = {
     "ct": "ct", "soft ct": "ct-skin", "object": "solid", "sparse": "glow", "dark": "solid", "signed": "signed",
     "labels": "labels", "level": "glow", "constant": "solid",
 }  # fmt: skip
 
 
 def named_table(volume: Volume, name: str, low: float, high: float, labels: Sequence[float] = ()) -> TransferFunction:
-    """Table of one of `NAMES`, solid enough that its surface hides what is behind it, over a length of some voxels.
+    """Table of one of `TABLE_NAMES`, solid enough that its surface hides what is behind it, over a length of some
+    voxels.
 
     In Hounsfield units "ct", "ct-skin", "ct-bone" and "ct-lung" are fixed; "solid" and "glow" go from `low`, which is
     clear, to `high`, which may be less; "signed" is clear between -`low` and `low`; "labels" has a colour a label.
@@ -72,16 +74,16 @@ def named_table(volume: Volume, name: str, low: float, high: float, labels: Sequ
     """
     side = float(np.ptp(volume.corners, axis=0).max())
     knots: list[tuple[float, tuple[float, float, float], float]]
-    length = float(np.clip(2 * volume.voxel, side / THIN, side / THICK))
-    if name in HOUNSFIELD:
-        knots = list(HOUNSFIELD[name])
+    length = float(np.clip(2 * volume.voxel, side / MAX_TABLE_LENGTHS, side / MIN_TABLE_LENGTHS))
+    if name in HOUNSFIELD_TABLES:
+        knots = list(HOUNSFIELD_TABLES[name])
     elif name == "labels":
-        knots = _of_labels(labels)
+        knots = _label_knots(labels)
     else:
-        if abs(high - low) < FINEST * max(abs(low), abs(high)) or low == high:
+        if abs(high - low) < MIN_RELATIVE_RANGE * max(abs(low), abs(high)) or low == high:
             raise RaymarchError(_too_fine(*sorted((low, high))))
         span, knots = high - low, []
-        for i, (share, colour, opacity) in enumerate(BETWEEN[name]):
+        for i, (share, colour, opacity) in enumerate(FRACTION_TABLES[name]):
             begin = -low if name == "signed" and i < 3 else low
             knots.append((begin + share * span, colour, opacity))
     knots.sort(key=lambda knot: knot[0])
@@ -91,28 +93,33 @@ def named_table(volume: Volume, name: str, low: float, high: float, labels: Sequ
 
 def _too_fine(low: float, high: float) -> str:
     """Message about values that single precision hardly tells apart."""
-    least, most = figures(low, high, least=9)
+    least, most = distinct_figures(low, high, least=9)
     return f"values are from {least} to {most}, which single precision hardly tells apart; subtract the least"
 
 
 def _check_fine(low: float, high: float, volume: Volume) -> None:
     """Raises RaymarchError for ends of a table of a volume's values that single precision does not tell apart."""
-    if abs(high - low) < FINEST * max(abs(low), abs(high)):
+    if abs(high - low) < MIN_RELATIVE_RANGE * max(abs(low), abs(high)):
         raise RaymarchError(_too_fine(*range_of(volume)))
-    if abs(high - low) < SMALLEST:
-        least, most = figures(*range_of(volume), least=4)
+    if abs(high - low) < MIN_RANGE:
+        least, most = distinct_figures(*range_of(volume), least=4)
         raise RaymarchError(
             f"values are from {least} to {most}, less than single precision holds; multiply them, so that they are"
-            f" apart by {SMALLEST:g} or more"
+            f" apart by {MIN_RANGE:g} or more"
         )
 
 
-def _of_labels(labels: Sequence[float]) -> list[tuple[float, tuple[float, float, float], float]]:
+def _label_knots(labels: Sequence[float]) -> list[tuple[float, tuple[float, float, float], float]]:
     """Knots of labels, whole numbers: each is seen in a band about it, so that one is not seen on the way to others."""
     knots: list[tuple[float, tuple[float, float, float], float]] = []
-    for i, label in enumerate(sorted(labels)[: MOST_KNOTS // 4]):
+    for i, label in enumerate(sorted(labels)[: MAX_KNOTS // 4]):
         colour = _colour(i)
-        for off, opacity in ((-2 * BAND + 0.01, 0.0), (-BAND, 0.7), (BAND, 0.7), (2 * BAND - 0.01, 0.0)):
+        for off, opacity in (
+            (-2 * HALF_LABEL_WIDTH + 0.01, 0.0),
+            (-HALF_LABEL_WIDTH, 0.7),
+            (HALF_LABEL_WIDTH, 0.7),
+            (2 * HALF_LABEL_WIDTH - 0.01, 0.0),
+        ):
             knots.append((label + off, colour, opacity))
     return knots
 
@@ -130,11 +137,11 @@ def table_of_kind(volume: Volume, kind: ValueKind) -> tuple[TransferFunction, st
 
     Raises RaymarchError for values that single precision hardly tells apart.
     """
-    name = OF_KIND[kind.name]
+    name = TABLE_OF_KIND[kind.name]
     low, high = kind.low, kind.high
     _check_fine(low, high, volume)
     made = named_table(volume, name, low, high, kind.labels)
-    return made, name if name in HOUNSFIELD or name == "labels" else f"{name},{low:.12g},{high:.12g}"
+    return made, name if name in HOUNSFIELD_TABLES or name == "labels" else f"{name},{low:.12g},{high:.12g}"
 
 
 def default_table(
@@ -142,7 +149,7 @@ def default_table(
     name: str | None = None,
     low: float | None = None,
     high: float | None = None,
-    opacity: float = MOST,
+    opacity: float = TOP_OPACITY,
 ) -> TransferFunction:
     """Table of a matplotlib colour map over a volume's values; without a name that of the kind of its values.
 
@@ -158,17 +165,17 @@ def default_table(
     """
     if name is None:
         return table_of_kind(volume, kind_of(volume))[0]
-    values = values_at(volume, strided(volume))
-    least, most = np.percentile(values, RANGE)
+    values = values_at(volume, lattice_indices(volume))
+    least, most = np.percentile(values, RANGE_PERCENTILES)
     if most <= least:
         least, most = float(values.min()), float(values.max())
     if most <= least:  # one value everywhere, which is seen unless it is nothing
-        least, most = (-above(-most), most) if most != 0 else (0.0, 1.0)
+        least, most = (-upper_end(-most), most) if most != 0 else (0.0, 1.0)
     if low is None and high is None:
         _check_fine(float(least), float(most), volume)
-    low = float(least + CLEAR * (most - least)) if low is None else low
+    low = float(least + CLEAR_FRACTION * (most - least)) if low is None else low
     high = float(most) if high is None else high
-    length = float(np.ptp(volume.corners, axis=0).max()) / LENGTHS
+    length = float(np.ptp(volume.corners, axis=0).max()) / MAP_LENGTHS
     return TransferFunction.of_colormap(name, low, high, (0.0, opacity), unit_length=length)
 
 

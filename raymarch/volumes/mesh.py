@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.arguments.checks import Check, ReadOnly, Wrong, array, instance_of, numeric, require_within
-from raymarch.arguments.declared import held, hold, named
+from raymarch.arguments.declared import checked_field, suggest_names, validate_fields
 from raymarch.errors import RaymarchError
-from raymarch.html.card import card, html_of, numbers
+from raymarch.html.card import card_html, html_of, numbers_text
 
 
 def _rows(value: object) -> np.ndarray:
@@ -33,7 +33,7 @@ ROWS = Check("(vertex, 3) numbers", _rows)
 FACES = Check("(face, 3) whole numbers, the vertices of each triangle", _indices)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True, eq=False)
 class Mesh(ReadOnly):
     """Triangle mesh in the world, or a cloud of points where it has no faces.
@@ -53,13 +53,13 @@ class Mesh(ReadOnly):
         (0.5, False)
     """
 
-    vertices: np.ndarray = held(ROWS, None)
-    faces: np.ndarray = held(FACES, None)
-    colours: np.ndarray = held(ROWS, None)
-    normals: np.ndarray = held(ROWS, None)
+    vertices: np.ndarray = checked_field(ROWS, None)
+    faces: np.ndarray = checked_field(FACES, None)
+    colours: np.ndarray = checked_field(ROWS, None)
+    normals: np.ndarray = checked_field(ROWS, None)
 
     def __post_init__(self) -> None:
-        hold(self, "mesh")
+        validate_fields(self, "mesh")
         for name in ("colours", "normals"):
             if getattr(self, name).shape != self.vertices.shape:
                 got = getattr(self, name).shape
@@ -108,14 +108,14 @@ class Mesh(ReadOnly):
 
 def mesh_card(mesh: Mesh) -> str:
     """HTML of a mesh for a notebook: its counts, whether it is closed, its box."""
-    box = [numbers(corner) for corner in mesh.box] if len(mesh.vertices) else []
+    box = [numbers_text(corner) for corner in mesh.box] if len(mesh.vertices) else []
     rows = [
         ("vertices", f"{len(mesh.vertices):,}"),
         ("faces", f"{len(mesh.faces):,}" if len(mesh.faces) else None),
         ("surface", ("closed" if mesh.closed else "open") if len(mesh.faces) else None),
         ("box", " to ".join(box)),
     ]
-    return card("Mesh" if len(mesh.faces) else "Points", rows)
+    return card_html("Mesh" if len(mesh.faces) else "Points", rows)
 
 
 def face_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

@@ -6,13 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from raymarch.arguments.checks import LARGEST, WORLD, Check, Wrong, channels_cure, numeric, require_within, whole
+from raymarch.arguments.checks import (
+    MAX_COORDINATE,
+    MAX_NUMBER,
+    Check,
+    Wrong,
+    channels_cure,
+    numeric,
+    require_within,
+    whole,
+)
 from raymarch.errors import RaymarchError
 
 
 def _raw(value: object) -> np.ndarray:
     values = numeric(value, masks=True)
-    require_within(values, -LARGEST, LARGEST)
+    require_within(values, -MAX_NUMBER, MAX_NUMBER)
     return values.astype(float)
 
 
@@ -20,7 +29,7 @@ def _samples(value: object) -> np.ndarray:
     values = numeric(value)
     if values.dtype.kind != "f":
         raise Wrong(f"is {values.dtype}", "convert it first; Volume.from_array takes plain densities")
-    require_within(values, -LARGEST, LARGEST)
+    require_within(values, -MAX_NUMBER, MAX_NUMBER)
     return values
 
 
@@ -39,7 +48,7 @@ def _mapping(value: object) -> dict:
 
 def _spacing(value: object) -> np.ndarray:
     values = numeric(value).astype(float)
-    if values.shape not in [(), (3,)] or not (values > 0).all() or not (values < WORLD).all():
+    if values.shape not in [(), (3,)] or not (values > 0).all() or not (values < MAX_COORDINATE).all():
         raise ValueError
     return values
 
@@ -53,17 +62,17 @@ def _index(value: Iterable[object]) -> tuple[np.ndarray, ...]:
 
 
 INDEX = Check("three arrays i, j, k of whole numbers, of one shape", _index)
-RAW = Check(f"numbers from {-LARGEST:g} to {LARGEST:g}", _raw)
-SAMPLES = Check(f"float32 or float64, from {-LARGEST:g} to {LARGEST:g}", _samples)
+RAW = Check(f"numbers from {-MAX_NUMBER:g} to {MAX_NUMBER:g}", _raw)
+SAMPLES = Check(f"float32 or float64, from {-MAX_NUMBER:g} to {MAX_NUMBER:g}", _samples)
 SHAPE = Check("three whole numbers from 2 to 65536", _shape)
-SPACING = Check(f"one number over 0 or three, under {WORLD:g}", _spacing)
+SPACING = Check(f"one number over 0 or three, under {MAX_COORDINATE:g}", _spacing)
 MAPPING = Check("a mapping", _mapping)
 BOXES = whole(1, 16)
 MAX_DEGREE = 3
 CHANNELS = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]  # of features, by degree
 
 
-def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST) -> Check:
+def spread_to(shape: Sequence[int], low: float = -MAX_NUMBER, high: float = MAX_NUMBER) -> Check:
     """Rule for numbers that broadcast to `shape`, as float32 of that shape."""
 
     def read(value: object) -> np.ndarray:
@@ -93,7 +102,7 @@ def require_inside(index: Sequence[np.ndarray], shape: Sequence[int]) -> None:
                 raise RaymarchError(f"index is {end} along {axis}, want 0 to {n - 1}")
 
 
-def samples_in_words(shape: Sequence[int], boxes: int = 1, times: str = " x ") -> str:
+def samples_text(shape: Sequence[int], boxes: int = 1, times: str = " x ") -> str:
     """Count of samples in words; those of nested boxes lie one behind the other in x, but look like none so long.
 
     Example:
@@ -149,8 +158,8 @@ def require_thin(
     across = float(np.linalg.norm(np.abs(affine[:3, :3]) @ (np.array(shape) - 1)))
     for end, where in ends:
         depth = abs(float(sigma(end))) * across
-        if depth > LARGEST:
+        if depth > MAX_NUMBER:
             raise RaymarchError(
-                f"density is {end} at {where}, an optical depth of {depth:g} across the box, want up to {LARGEST:g};"
+                f"density is {end} at {where}, an optical depth of {depth:g} across the box, want up to {MAX_NUMBER:g};"
                 " lower it, or raise the activation's scale"
             )

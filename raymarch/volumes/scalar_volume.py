@@ -10,36 +10,36 @@ from typing import Any, ClassVar
 import numpy as np
 
 from raymarch.arguments import checks
-from raymarch.arguments.checks import LARGEST, Check, ReadOnly, Wrong, instance_of, number
-from raymarch.arguments.declared import held, hold, named
-from raymarch.errors import RaymarchError, figures
+from raymarch.arguments.checks import MAX_NUMBER, Check, ReadOnly, Wrong, instance_of, number
+from raymarch.arguments.declared import checked_field, suggest_names, validate_fields
+from raymarch.errors import RaymarchError, distinct_figures
 from raymarch.geometry.boxes import corners_of, require_affine, voxel_of
-from raymarch.html.card import card, count_of_bytes, html_of, numbers
+from raymarch.html.card import card_html, count_of_bytes, html_of, numbers_text
 from raymarch.html.picture import figure, thumbnail
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.samples import MAPPING, one_channel_cure
 from raymarch.volumes.selection import Selection
-from raymarch.volumes.thumbnails import RANGE, SIDE, of_values, windowed
+from raymarch.volumes.thumbnails import GREY_PERCENTILES, THUMBNAIL_SIDE, apply_window, projection_thumbnail
 from raymarch.volumes.volume import VOLUME, Volume
 from raymarch.volumes.world_axes import WORLD_AXES, right_and_up, shown_right, shown_up, sides_of, world_from_world
 
-LONGEST_TEXT = 200  # characters of a name or a unit
-SIZES = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}  # bytes of a type of number, by its kind
+MAX_TEXT_LENGTH = 200  # characters of a name or a unit
+TYPE_SIZES = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}  # bytes of a type of number, by its kind
 
 
 def _values(value: object) -> np.ndarray:
     values = checks.numeric(value, masks=True)
-    if values.dtype.itemsize not in SIZES[values.dtype.kind]:
+    if values.dtype.itemsize not in TYPE_SIZES[values.dtype.kind]:
         raise Wrong(f"is {values.dtype}", "convert it with astype")
     if values.ndim != 3 or min(values.shape) < 2:
         raise Wrong(f"has shape {values.shape}", one_channel_cure(values.shape))
     if not np.isfinite([ends := (float(values.min()), float(values.max()))]).all():  # as NaN passes through both
         bad = values.size - int(np.isfinite(values).sum())
         raise Wrong(f"has {bad:,} of {values.size:,} that are NaN or infinite", "put a number in their place")
-    if max(-ends[0], ends[1]) > LARGEST:
+    if max(-ends[0], ends[1]) > MAX_NUMBER:
         farthest = values.argmin() if -ends[0] > ends[1] else values.argmax()
         where = tuple(map(int, np.unravel_index(farthest, values.shape)))
-        cure = f"put numbers within {LARGEST:g} in the place of those that stand for nothing"
+        cure = f"put numbers within {MAX_NUMBER:g} in the place of those that stand for nothing"
         raise Wrong(f"is {values[where]:.4g} at {where}", cure)
     view = values.view()
     view.setflags(write=False)
@@ -47,7 +47,7 @@ def _values(value: object) -> np.ndarray:
 
 
 def _short(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable() or len(value) > LONGEST_TEXT:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_TEXT_LENGTH:
         raise TypeError
     return value
 
@@ -58,10 +58,10 @@ def _affine(value: Any) -> np.ndarray:
 
 VALUES = Check("whole numbers or floats (x, y, z), 2 or more an axis", _values)
 AFFINE = Check("a 4 x 4 affine", _affine)
-WORD = Check(f"a text of one line, up to {LONGEST_TEXT} characters", _short)
+WORD = Check(f"a text of one line, up to {MAX_TEXT_LENGTH} characters", _short)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True, eq=False)
 class ScalarVolume(ReadOnly):
     """Scalar volume: one value a voxel, of the type it has on disk; what scanners, microscopes and simulations give.
@@ -91,15 +91,15 @@ class ScalarVolume(ReadOnly):
         ((2, 3, 4), [1.0, 1.0, 3.0], -1001.0)
     """
 
-    values: np.ndarray = held(VALUES, None)
-    world_from_index: np.ndarray = held(AFFINE, None)
-    slope: float = held(number(), 1.0)
-    intercept: float = held(number(), 0.0)
-    unit: str = held(WORD, "")
-    length_unit: str = held(WORD, "")
-    world: str = held(WORLD_AXES, "")
-    name: str = held(WORD, "")
-    background: tuple[float, float, float] = held(checks.colour, (1.0, 1.0, 1.0))
+    values: np.ndarray = checked_field(VALUES, None)
+    world_from_index: np.ndarray = checked_field(AFFINE, None)
+    slope: float = checked_field(number(), 1.0)
+    intercept: float = checked_field(number(), 0.0)
+    unit: str = checked_field(WORD, "")
+    length_unit: str = checked_field(WORD, "")
+    world: str = checked_field(WORLD_AXES, "")
+    name: str = checked_field(WORD, "")
+    background: tuple[float, float, float] = checked_field(checks.colour, (1.0, 1.0, 1.0))
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
 
     # What a `Volume` may have besides and this has not.
@@ -109,16 +109,16 @@ class ScalarVolume(ReadOnly):
     ndc_from_world: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
         if self.slope == 0:
             raise RaymarchError("slope is 0, want another number; all values would be the intercept")
         low, high = self.range
-        if max(abs(low), abs(high)) > LARGEST:
-            raise RaymarchError(f"values are from {low:g} to {high:g}, want up to {LARGEST:g}; give another slope")
+        if max(abs(low), abs(high)) > MAX_NUMBER:
+            raise RaymarchError(f"values are from {low:g} to {high:g}, want up to {MAX_NUMBER:g}; give another slope")
 
     def __repr__(self) -> str:
         size, steps = " x ".join(map(str, self.shape)), " x ".join(f"{x:.4g}" for x in self.spacing)
-        low, high = figures(*self.range, least=4)
+        low, high = distinct_figures(*self.range, least=4)
         unit = f" {self.unit}" if self.unit else ""
         sides = f", sides {self.sides} in {self.world}" if self.world else ""
         length = f" {self.length_unit}" if self.length_unit else ""
@@ -217,10 +217,10 @@ class ScalarVolume(ReadOnly):
             1.0
         """
         across = float(np.linalg.norm(np.abs(self.world_from_index[:3, :3]) @ (np.array(self.shape) - 1)))
-        if (most := max(map(abs, self.range))) * across > LARGEST:
+        if (most := max(map(abs, self.range))) * across > MAX_NUMBER:
             raise RaymarchError(
-                f"values are up to {most:.4g}, over {across:.4g} of length more than {LARGEST:g}, the end of single"
-                f" precision; put numbers within {LARGEST / across:.1g} in the place of those that stand for nothing"
+                f"values are up to {most:.4g}, over {across:.4g} of length more than {MAX_NUMBER:g}, the end of single"
+                f" precision; put numbers within {MAX_NUMBER / across:.1g} in the place of those that stand for nothing"
             )
         density = self.numbers()
         colours = np.broadcast_to(density.dtype.type(0), (*density.shape, 3))
@@ -254,27 +254,27 @@ def scalar_card(volume: ScalarVolume) -> str:
         ("samples (x, y, z)", " x ".join(map(str, volume.shape))),
         ("stored as", f"{volume.values.dtype}, value = {volume.slope:g} * stored + {volume.intercept:g}" * scaled),
         ("stored as", f"{volume.values.dtype}" * (not scaled)),
-        ("values", f"{' to '.join(figures(low, high, least=5))} {volume.unit}".strip()),
-        ("spacing", f"{numbers(volume.spacing)} {length}"),
-        ("box", f"{numbers(lower, step=volume.voxel)} to {numbers(upper, step=volume.voxel)} {length}"),
+        ("values", f"{' to '.join(distinct_figures(low, high, least=5))} {volume.unit}".strip()),
+        ("spacing", f"{numbers_text(volume.spacing)} {length}"),
+        ("box", f"{numbers_text(lower, step=volume.voxel)} to {numbers_text(upper, step=volume.voxel)} {length}"),
         ("sides", f"{volume.sides} in {volume.world}" if volume.world else ""),
         ("memory", count_of_bytes(volume.nbytes)),
     ]
     sign = -1.0 if volume.slope < 0 else 1.0
-    most = figure(of_values(volume.values, volume.world_from_index, sign), "maxima along rays")
-    return card("ScalarVolume", rows, [*middle_slices(volume), most])
+    most = figure(projection_thumbnail(volume.values, volume.world_from_index, sign), "maxima along rays")
+    return card_html("ScalarVolume", rows, [*middle_slices(volume), most])
 
 
 def middle_slices(volume: ScalarVolume) -> Iterator[str]:
     """Pictures of the three slices through the middle, with their sides where the world is a body's."""
     middle = [n // 2 for n in volume.shape]
-    cuts = [thumbnail(np.take(volume.values, middle[axis], axis), SIDE) for axis in SLICED_AXES]
+    cuts = [thumbnail(np.take(volume.values, middle[axis], axis), THUMBNAIL_SIDE) for axis in SLICED_AXES]
     shown = volume.slope * np.concatenate([cut.ravel() for cut in cuts]).astype(float)
-    window = tuple(np.percentile(shown, RANGE))
+    window = tuple(np.percentile(shown, GREY_PERCENTILES))
     for cut, axis in zip(cuts, SLICED_AXES, strict=True):
         right, up = right_and_up(axis, volume.sides)
         upright = cut.T if right < up else cut
-        picture = windowed(volume.slope * upright.astype(float), window)  # type: ignore[arg-type]
+        picture = apply_window(volume.slope * upright.astype(float), window)  # type: ignore[arg-type]
         sides, caption = volume.sides, f"{'ijk'[axis]} = {middle[axis]}: {'ijk'[right]} right, {'ijk'[up]} up"
         across = upside = False
         if sides:
@@ -283,5 +283,5 @@ def middle_slices(volume: ScalarVolume) -> Iterator[str]:
         picture = picture if upside else picture[::-1]
         picture = picture[:, ::-1] if across else picture
         wide, tall = volume.spacing[right] * volume.shape[right], volume.spacing[up] * volume.shape[up]
-        height = round(SIDE * min(tall / wide, 1.0))
+        height = round(THUMBNAIL_SIDE * min(tall / wide, 1.0))
         yield figure(picture, caption, max(height, 8), max(round(height * wide / tall), 8))

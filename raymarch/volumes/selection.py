@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.checks import Check, number, optional, whole
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import checked_field, validate_fields
 from raymarch.errors import RaymarchError
 
-MOST = 1 << 40
+MAX_INDEX = 1 << 40
 
 
 def _crop(value: Any) -> tuple[tuple[int, int], ...]:
     flat = np.asarray(value).ravel().tolist()
-    ends = [whole(0, MOST).read(n) for n in flat]
+    ends = [whole(0, MAX_INDEX).read(n) for n in flat]
     if len(ends) != 6 or np.shape(value) not in ((6,), (3, 2)):
         raise ValueError
     pairs = tuple(zip(ends[::2], ends[1::2], strict=True))
@@ -30,14 +30,14 @@ def _stride(value: Any) -> tuple[int, ...]:
     several = (value,) * 3 if np.ndim(value) == 0 else tuple(value)
     if len(several) != 3:
         raise ValueError
-    return tuple(whole(1, MOST).read(n) for n in several)
+    return tuple(whole(1, MAX_INDEX).read(n) for n in several)
 
 
 def _nan(value: Any) -> float | str:
     return value if isinstance(value, str) and value == "empty" else number().read(value)
 
 
-PLACE = whole(0, MOST)
+INDEX = whole(0, MAX_INDEX)
 NAN = Check("empty, or a number", _nan)
 CROP = Check("three pairs of indices, first and one past the last, 2 or more apart", _crop)
 STRIDE = Check("a whole number of 1 or more, or three", _stride)
@@ -58,15 +58,15 @@ class Selection:
         (2, 3, 2)
     """
 
-    crop: Sequence[Sequence[int]] | None = held(optional(CROP), None)
-    stride: int | Sequence[int] = held(STRIDE, (1, 1, 1))
-    channel: int | None = held(optional(PLACE), None)
-    time: int | None = held(optional(PLACE), None)
-    level: int | None = held(optional(PLACE), None)
-    nan: float | str | None = held(optional(NAN), None)
+    crop: Sequence[Sequence[int]] | None = checked_field(optional(CROP), None)
+    stride: int | Sequence[int] = checked_field(STRIDE, (1, 1, 1))
+    channel: int | None = checked_field(optional(INDEX), None)
+    time: int | None = checked_field(optional(INDEX), None)
+    level: int | None = checked_field(optional(INDEX), None)
+    nan: float | str | None = checked_field(optional(NAN), None)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
     @property
     def is_all(self) -> bool:
@@ -97,4 +97,4 @@ class Selection:
         return affine
 
 
-ALL = Selection()
+EVERYTHING = Selection()

@@ -10,14 +10,22 @@ import numpy as np
 
 from raymarch.arguments.checks import ReadOnly
 from raymarch.errors import RaymarchError
-from raymarch.volumes.bricks import BRICK, Bricks, beyond, require_dense, require_table, spread, table_shape
+from raymarch.volumes.bricks import (
+    BRICK_SIDE,
+    Bricks,
+    overhanging_samples,
+    require_dense,
+    require_table,
+    spread_bricks,
+    table_shape,
+)
 from raymarch.volumes.samples import SAMPLES, require_channels, require_three_axes
 
 Ends = list[tuple[float, tuple[int, ...]]]
 Shape = tuple[int, int, int]
-SMALLER = "take a smaller part, or a larger stride"
-LATER: Any = ...  # of an argument that is not given
-MISSING = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
+SMALLER_CURE = "take a smaller part, or a larger stride"
+NOT_GIVEN: Any = ...  # of an argument that is not given
+MISSING_CURE = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +111,11 @@ class Sparse:
 
     def density(self, empty: float) -> np.ndarray:
         """Raw density (x, y, z), made now; RaymarchError where the memory does not suffice."""
-        return _unwritable(spread(self.bricks.table, self.bricks.density, self.shape, empty))
+        return _unwritable(spread_bricks(self.bricks.table, self.bricks.density, self.shape, empty))
 
     def features(self) -> np.ndarray:
         """Features (x, y, z, channel), made now; RaymarchError where the memory does not suffice."""
-        return _unwritable(spread(self.bricks.table, self.bricks.features, self.shape, 0.0))
+        return _unwritable(spread_bricks(self.bricks.table, self.bricks.features, self.shape, 0.0))
 
     def at(self, index: Sequence[np.ndarray], empty: float) -> tuple[np.ndarray, np.ndarray]:
         """Raw density and features at the samples of three arrays of indices."""
@@ -116,7 +124,7 @@ class Sparse:
     def part(self, index: Sequence[np.ndarray], empty: float) -> Dense:
         """Dense samples at the indices (n,) along each axis; RaymarchError where the memory does not suffice."""
         shape, kinds = tuple(map(len, index)), (self.bricks.density.dtype, self.bricks.features.dtype)
-        require_dense(shape, kinds[0].itemsize + self.channels * kinds[1].itemsize, SMALLER)
+        require_dense(shape, kinds[0].itemsize + self.channels * kinds[1].itemsize, SMALLER_CURE)
         density, features = np.empty(shape, kinds[0]), np.empty((*shape, self.channels), kinds[1])
         i, j, k = index
         for plane in range(len(i)):  # one at a time, so that little is held twice
@@ -129,13 +137,13 @@ class Sparse:
         found: Ends = []
         first = np.unravel_index(table.argmin(), table.shape)  # of those that are missing, where any is
         if table[first] < 0:
-            found.append((empty, tuple(int(n) * BRICK for n in first)))
-        numbers, out = beyond(table, self.shape)
+            found.append((empty, tuple(int(n) * BRICK_SIDE for n in first)))
+        numbers, out = overhanging_samples(table, self.shape)
         for pick, none in ((np.min, np.inf), (np.max, -np.inf)) if self.bricks.count else ():
             of_bricks = pick(values, axis=(1, 2, 3))
             of_bricks[numbers] = pick(np.where(out, none, values[numbers]), axis=(1, 2, 3))
             number = int(np.flatnonzero(of_bricks == pick(of_bricks))[0])
-            place = np.argwhere(table == number)[0] * BRICK
+            place = np.argwhere(table == number)[0] * BRICK_SIDE
             inside = values[number][tuple(slice(n) for n in np.array(self.shape) - place)]
             at = place + np.argwhere(inside == of_bricks[number])[0]
             found.append((of_bricks[number], tuple(at.tolist())))
@@ -144,7 +152,7 @@ class Sparse:
     def coloured(self) -> bool:
         """Whether any feature of a sample is not 0; what lies beyond the shape is of none."""
         coloured: np.ndarray = np.any(self.bricks.features, axis=4)
-        numbers, out = beyond(self.bricks.table, self.shape)
+        numbers, out = overhanging_samples(self.bricks.table, self.shape)
         coloured[numbers] &= ~out
         return bool(coloured.any())
 
@@ -154,13 +162,13 @@ class Sparse:
         table = np.full(table_shape((stop - start, y, z)), -1, np.int32)
         density, features, count = [self.bricks.density[:0]], [self.bricks.features[:0]], 0
         for a in range(len(table)):
-            first, last = start + a * BRICK, min(start + a * BRICK + BRICK, stop)
-            j, k = np.nonzero((old[first // BRICK : (last - 1) // BRICK + 1] >= 0).any(0))
+            first, last = start + a * BRICK_SIDE, min(start + a * BRICK_SIDE + BRICK_SIDE, stop)
+            j, k = np.nonzero((old[first // BRICK_SIDE : (last - 1) // BRICK_SIDE + 1] >= 0).any(0))
             table[a, j, k] = np.arange(count, count + len(j))
             count += len(j)
-            i = np.arange(first, first + BRICK).clip(max=last - 1)
-            corner = [n[:, None, None, None] * BRICK for n in (j, k)]
-            u, v, w = np.ogrid[:BRICK, :BRICK, :BRICK]
+            i = np.arange(first, first + BRICK_SIDE).clip(max=last - 1)
+            corner = [n[:, None, None, None] * BRICK_SIDE for n in (j, k)]
+            u, v, w = np.ogrid[:BRICK_SIDE, :BRICK_SIDE, :BRICK_SIDE]
             values, colours = self.bricks.at((i[u], corner[0] + v, corner[1] + w), empty)
             values[:, last - first :], colours[:, last - first :] = empty, 0
             density.append(values)
@@ -177,16 +185,16 @@ def sparse_of(samples: Dense | Sparse, empty: float) -> Sparse:
     )
 
 
-def stored(density: Any, features: Any, kept: object, empty: float) -> Dense | Sparse:
+def store_samples(density: Any, features: Any, kept: object, empty: float) -> Dense | Sparse:
     """Samples of a volume: the arrays given, and what is kept in place of those that are not."""
     if not isinstance(kept, (Dense, Sparse)):
-        if density is LATER or features is LATER:
-            raise RaymarchError(MISSING)
+        if density is NOT_GIVEN or features is NOT_GIVEN:
+            raise RaymarchError(MISSING_CURE)
         return Dense(density, features)
-    if density is LATER and features is LATER:
+    if density is NOT_GIVEN and features is NOT_GIVEN:
         return kept
     return Dense(
-        kept.density(empty) if density is LATER else density, kept.features() if features is LATER else features
+        kept.density(empty) if density is NOT_GIVEN else density, kept.features() if features is NOT_GIVEN else features
     )
 
 

@@ -15,23 +15,23 @@ from raymarch.arguments.checks import (
     ReadOnly,
     Wrong,
     array,
+    describe_value,
     instance_of,
-    mended,
     number,
     shape_of,
-    shown,
     text,
     vector,
     whole,
+    with_cure,
 )
-from raymarch.arguments.declared import checked, held, hold, named
-from raymarch.arguments.guess import did_you_mean
+from raymarch.arguments.declared import checked, checked_field, suggest_names, validate_fields
+from raymarch.arguments.similar_names import did_you_mean
 from raymarch.errors import RaymarchError, one_line
-from raymarch.html.card import card, html_of
-from raymarch.html.picture import as_bytes, data_uri, png, sketch
+from raymarch.html.card import card_html, html_of
+from raymarch.html.picture import data_uri, png, sketch, to_bytes
 from raymarch.volumes.samples import RAW
 
-FEW = "viridis, inferno, bone, gray, coolwarm"
+SOME_COLORMAPS = "viridis, inferno, bone, gray, coolwarm"
 
 
 def import_matplotlib() -> ModuleType:
@@ -47,20 +47,22 @@ def import_matplotlib() -> ModuleType:
 
 def _colormap(value: object) -> str:
     if not isinstance(value, str) or value not in import_matplotlib().colormaps:
-        raise Wrong(f"is {shown(value)}", did_you_mean(value, import_matplotlib().colormaps) or "check its spelling")
+        raise Wrong(
+            f"is {describe_value(value)}", did_you_mean(value, import_matplotlib().colormaps) or "check its spelling"
+        )
     return value
 
 
-COLORMAP = Check(f"a colour map that matplotlib has, as {FEW}", _colormap)
-MOST_KNOTS = 1024
-MOST_OPAQUE = 1.0 - 2.0**-20  # opacity 1 would be an infinite extinction: a millionth of the light passes instead
+COLORMAP = Check(f"a colour map that matplotlib has, as {SOME_COLORMAPS}", _colormap)
+MAX_KNOTS = 1024
+MAX_OPACITY = 1.0 - 2.0**-20  # opacity 1 would be an infinite extinction: a millionth of the light passes instead
 LENGTH = number(1e-9, 1e9, unit="world unit")
 RAMP = vector(2, 0, 1)
 
 
 def _rising(value: object) -> np.ndarray:
     values = array("knot").read(value)
-    if not 2 <= len(values) <= MOST_KNOTS:
+    if not 2 <= len(values) <= MAX_KNOTS:
         raise Wrong(f"has {len(values)} knots")
     # As the device has them: their distances from the first, from which values of another size cancel.
     steps = np.minimum(*(np.diff(each.astype(np.float32)) for each in (values, values - values[0])))
@@ -73,7 +75,7 @@ def _rising(value: object) -> np.ndarray:
     return values
 
 
-VALUES = Check(f"2 to {MOST_KNOTS} rising numbers, in single precision too", _rising)
+VALUES = Check(f"2 to {MAX_KNOTS} rising numbers, in single precision too", _rising)
 
 
 def _knots_cure(value: object) -> str:
@@ -85,10 +87,10 @@ def _knots_cure(value: object) -> str:
     return "divide them by 255" if 1 < most <= 255 else ""
 
 
-COLOURS, OPACITIES = mended(array("knot", 3, low=0, high=1), _knots_cure), array("knot", low=0, high=1)
+COLOURS, OPACITIES = with_cure(array("knot", 3, low=0, high=1), _knots_cure), array("knot", low=0, high=1)
 
 
-@named
+@suggest_names
 @dataclass(frozen=True, eq=False)
 class TransferFunction(ReadOnly):
     """Transfer function of direct volume rendering: a table of colour and opacity over the values of a volume.
@@ -117,10 +119,10 @@ class TransferFunction(ReadOnly):
     values: np.ndarray = field(metadata={"check": VALUES})
     colours: np.ndarray = field(metadata={"check": COLOURS})
     opacities: np.ndarray = field(metadata={"check": OPACITIES})
-    unit_length: float = held(LENGTH, 1.0)
+    unit_length: float = checked_field(LENGTH, 1.0)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
         for name in ("colours", "opacities"):
             if (knots := len(getattr(self, name))) != len(self.values):
                 raise RaymarchError(f"{name} are of {knots} knots, values of {len(self.values)}; give one for each")
@@ -128,7 +130,7 @@ class TransferFunction(ReadOnly):
             given.setflags(write=False)
 
     @classmethod
-    @checked(name=text, low=number(), high=number(), opacities=RAMP, unit_length=LENGTH, knots=whole(2, MOST_KNOTS))
+    @checked(name=text, low=number(), high=number(), opacities=RAMP, unit_length=LENGTH, knots=whole(2, MAX_KNOTS))
     def of_colormap(
         cls, name: str, low: float, high: float, opacities: tuple[float, float] = (0.0, 0.5), *,
         unit_length: float = 1.0, knots: int = 64,
@@ -189,7 +191,7 @@ class TransferFunction(ReadOnly):
 
     def sigma(self, values: Numbers) -> np.ndarray:
         """Extinction [1/world unit] of values (any shape)."""
-        return -np.log1p(-np.minimum(self(values)[..., 3], MOST_OPAQUE)) / self.unit_length
+        return -np.log1p(-np.minimum(self(values)[..., 3], MAX_OPACITY)) / self.unit_length
 
     def is_clear(self, low: Numbers, high: Numbers, most: float = 0.0) -> np.ndarray:
         """Whether all values from `low` to `high`, arrays of one shape, have an opacity of at most `most`."""
@@ -206,7 +208,7 @@ def _table_cure(value: object) -> str:
         return ""
 
 
-TRANSFER = mended(
+TRANSFER = with_cure(
     instance_of(TransferFunction, "an rm.TransferFunction", "as of_colormap('viridis', low, high) gives"), _table_cure
 )
 
@@ -235,7 +237,7 @@ def table_card(table: TransferFunction) -> str:
         ("opacities", f"{table.opacities.min():.3g} to {table.opacities.max():.3g}"),
         ("unit length", f"{table.unit_length:.4g} world units"),
     ]
-    return card("TransferFunction", rows, [table_picture(table)])
+    return card_html("TransferFunction", rows, [table_picture(table)])
 
 
 def table_picture(table: TransferFunction) -> str:
@@ -243,7 +245,7 @@ def table_picture(table: TransferFunction) -> str:
     width, height = PICTURE_SIZE
     at = np.linspace(table.values[0], table.values[-1], PICTURE_COLUMNS)
     colours = np.stack([np.interp(at, table.values, column) for column in table.colours.T], -1)
-    strip = data_uri(png(as_bytes(colours[None])))
+    strip = data_uri(png(to_bytes(colours[None])))
     band = f'<image href="{strip}" x="0" y="{height - 16}" width="{width}" height="16" preserveAspectRatio="none"/>'
     u = width * (table.values - table.values[0]) / (table.values[-1] - table.values[0])
     line = np.stack([u, (height - 18) * (1 - table.opacities) + 1], axis=1)

@@ -13,29 +13,31 @@ import numpy as np
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.volume import Volume
 
-FEW = 1 << 20  # values that are looked at
-BLOCK = 48  # samples along each edge of the block in the middle that tells how values change from one to the next
-SPIKE = 0.01  # share of one value at the lower end that makes it padding, or a ground cut at zero
-FILL = 1e-4  # share from which one value far from all others is a mark for "no value"
-BINS = 512
-TWO_PEAKS = 0.72  # Otsu's share of the variance between two classes: 0.64 of one Gaussian, 0.75 of a level spread
-CLEAR_PEAKS = 0.8  # above it the classes above the padding are told apart on their own
-OFF_GROUND = 4.0  # deviations of the ground above its mean at which a threshold parts it from all else
-DIM = 6.0  # deviations of the ground above its middle at which sparse signal begins
-FAR = 5.0  # deviations from the ground at which a value is signal
-RARE = 2e-5  # least share of signal, ten times that of Gaussian noise at so many deviations
-SPARSE = 0.03  # share of signal under which it is drawn as what shines: fluorescence, maps of density
-MOST_LABELS = 64
+MAX_VALUES = 1 << 20  # values that are looked at
+MIDDLE_SIDE = 48  # samples along each edge of the block in the middle that tells how values change from one to the next
+MIN_SPIKE_FRACTION = 0.01  # share of one value at the lower end that makes it padding, or a ground cut at zero
+MIN_FILL_FRACTION = 1e-4  # share from which one value far from all others is a mark for "no value"
+HISTOGRAM_BINS = 512
+# Otsu's share of the variance between two classes: 0.64 of one Gaussian, 0.75 of a level spread
+MIN_PEAK_SEPARATION = 0.72
+MIN_CLEAR_SEPARATION = 0.8  # above it the classes above the padding are told apart on their own
+THRESHOLD_DEVIATIONS = 4.0  # deviations of the ground above its mean at which a threshold parts it from all else
+DIM_DEVIATIONS = 6.0  # deviations of the ground above its middle at which sparse signal begins
+SIGNAL_DEVIATIONS = 5.0  # deviations from the ground at which a value is signal
+MIN_SIGNAL_FRACTION = 2e-5  # least share of signal, ten times that of Gaussian noise at so many deviations
+MAX_SPARSE_FRACTION = 0.03  # share of signal under which it is drawn as what shines: fluorescence, maps of density
+MAX_LABELS = 64
 AIR_HU, BODY_HU = (-1100.0, -900.0), (-200.0, 300.0)
 CUT_HU = -300.0  # between lung and body
 BONE_HU = 250.0
 SOFT_WINDOW = (-160.0, 240.0)  # of soft tissue, level 40 and width 400
-MUCH_BONE = 0.01  # of the body, from which a CT is one of bones
+MIN_BONE_FRACTION = 0.01  # of the body, from which a CT is one of bones
 COARSE_BINS = 16
-FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision
-LEAST = 1e-290  # range that bins share: below it their number over it is infinite, and processors take it for 0
-EXACT = 2**53  # whole numbers beyond it are not all doubles
-WORDS = {
+# range of values, as a part of them, under which a table of 64 knots is finer than single precision
+MIN_RELATIVE_RANGE = 1e-5
+MIN_BIN_RANGE = 1e-290  # range that bins share: below it their number over it is infinite, and processors take it for 0
+MAX_EXACT_WHOLE = 2**53  # whole numbers beyond it are not all doubles
+KIND_WORDS = {
     "ct": "a CT in Hounsfield units",
     "soft ct": "a CT in Hounsfield units without bones",
     "object": "a bright object on a darker ground",
@@ -82,12 +84,12 @@ def kind_of(volume: Volume, unit: str = "") -> ValueKind:
         >>> kind_of(Volume(np.where(ball, 900.0, 20.0), np.zeros((16, 16, 16, 3)), np.eye(4))).name
         'object'
     """
-    return _rounded(_kind_of(volume, unit))
+    return _round_kind(_kind_of(volume, unit))
 
 
-def strided(volume: Volume) -> tuple[np.ndarray, ...]:
+def lattice_indices(volume: Volume) -> tuple[np.ndarray, ...]:
     """Indices along each axis of every so many samples, the last included."""
-    stride = math.ceil((math.prod(volume.shape) / FEW) ** (1 / 3))
+    stride = math.ceil((math.prod(volume.shape) / MAX_VALUES) ** (1 / 3))
     return tuple(np.unique([*range(0, n, min(stride, max(n // 16, 1))), n - 1]) for n in volume.shape)
 
 
@@ -98,13 +100,13 @@ def values_at(volume: Volume, axes: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def _kind_of(volume: Volume, unit: str) -> ValueKind:
-    lattice = values_at(volume, strided(volume))
+    lattice = values_at(volume, lattice_indices(volume))
     values = lattice.ravel()
     least, most = float(values.min()), float(values.max())
-    if bin_range(least, most, BINS) != (least, most):  # alike, or too near for a histogram to part them
-        low, high = (0.0 - above(-most), most) if most != 0 else (0.0, 1.0)
+    if bin_range(least, most, HISTOGRAM_BINS) != (least, most):  # alike, or too near for a histogram to part them
+        low, high = (0.0 - upper_end(-most), most) if most != 0 else (0.0, 1.0)
         return ValueKind("constant", low, high, low, high)
-    kept = _without_fill(values)
+    kept = _drop_fill(values)
     if kept.min() == kept.max():
         kept = values
     if (found := _hounsfield(kept, unit)) is not None:
@@ -114,10 +116,10 @@ def _kind_of(volume: Volume, unit: str) -> ValueKind:
         return found
     if (found := _signed(kept, block)) is not None:
         return found
-    return _object(kept, lattice, values)
+    return _object_kind(kept, lattice, values)
 
 
-def _rounded(kind: ValueKind) -> ValueKind:
+def _round_kind(kind: ValueKind) -> ValueKind:
     """A kind whose numbers people type: each to a hundredth of the span, or a thousandth."""
     span = abs(kind.high - kind.low)
     if kind.name in ("constant", "labels") or span < 1e-30:
@@ -134,17 +136,17 @@ def _rounded(kind: ValueKind) -> ValueKind:
 
 
 def _middle(count: int) -> np.ndarray:
-    first = max((count - BLOCK) // 2, 0)
-    return np.arange(first, min(first + BLOCK, count))
+    first = max((count - MIDDLE_SIDE) // 2, 0)
+    return np.arange(first, min(first + MIDDLE_SIDE, count))
 
 
-def _without_fill(values: np.ndarray) -> np.ndarray:
+def _drop_fill(values: np.ndarray) -> np.ndarray:
     """Values without marks for "no value": one number at either end, with a gap to all others."""
     for sign, most_share, gap in ((1.0, 0.98, 0.5), (-1.0, 0.02, 1e3)):  # what is high is an object, unless far off
         ordered = sign * values
         end = ordered.min()
         rest = ordered[ordered > end]
-        if not rest.size or not FILL <= 1 - rest.size / values.size <= most_share:
+        if not rest.size or not MIN_FILL_FRACTION <= 1 - rest.size / values.size <= most_share:
             continue
         nearest, most = np.quantile(rest, [0.0, 0.999])
         if nearest - end > gap * max(most - nearest, 1e-12 * abs(end)) and np.unique(rest).size > 2:
@@ -169,7 +171,7 @@ def _hounsfield(values: np.ndarray, unit: str) -> ValueKind | None:
     least, most = (float(x) for x in np.quantile(values, [0.01, 0.998]))
     ground, top = max(SOFT_WINDOW[0], least), min(SOFT_WINDOW[1], most)
     ground, top = (ground, top) if ground < top else SOFT_WINDOW
-    if np.mean(values > BONE_HU) > MUCH_BONE * body:
+    if np.mean(values > BONE_HU) > MIN_BONE_FRACTION * body:
         return ValueKind("ct", CUT_HU, 1200.0, ground, top, BONE_HU)
     return ValueKind("soft ct", CUT_HU, 400.0, ground, top, CUT_HU if values.min() < CUT_HU else None)
 
@@ -177,7 +179,7 @@ def _hounsfield(values: np.ndarray, unit: str) -> ValueKind | None:
 def _labels(values: np.ndarray, block: np.ndarray) -> ValueKind | None:
     """Whole numbers, few of them, each over a region of its own."""
     some = np.unique(values)
-    if not 3 <= some.size <= MOST_LABELS or (some != np.round(some)).any() or abs(some).max() > 2**24:
+    if not 3 <= some.size <= MAX_LABELS or (some != np.round(some)).any() or abs(some).max() > 2**24:
         return None
     if some.size < 8 and some[-1] - some[0] > 8 * some.size:  # grey values of a phantom
         return None
@@ -205,27 +207,27 @@ def _signed(values: np.ndarray, block: np.ndarray) -> ValueKind | None:
     return ValueKind("signed", 0.2 * most, most, -most, most, 0.3 * most)
 
 
-def _object(values: np.ndarray, lattice: np.ndarray, every: np.ndarray) -> ValueKind:
+def _object_kind(values: np.ndarray, lattice: np.ndarray, every: np.ndarray) -> ValueKind:
     """Ground and signal, by Otsu's threshold, or by the ground's deviation where one peak is all there is.
 
     One peak over much padding, of `every` value, is an object cut out of its ground, as a brain without its skull.
     """
     ground = values.min()
     rest = values[values > ground]
-    spike = rest.size < (1 - SPIKE) * values.size
+    spike = rest.size < (1 - MIN_SPIKE_FRACTION) * values.size
     at, parted = _otsu(values)
     if spike and np.unique(rest[: 1 << 16]).size > 2:
         second, apart = _otsu(rest)
-        if apart > CLEAR_PEAKS and 0.05 < np.mean(rest < second) < 0.99:
+        if apart > MIN_CLEAR_SEPARATION and 0.05 < np.mean(rest < second) < 0.99:
             at, parted = second, apart
     below, above = values[values <= at], values[values > at]
-    one_peak = parted < TWO_PEAKS and at - below.mean() < OFF_GROUND * below.std()
-    if one_peak and (out := every[every < ground]).size > SPIKE * every.size:
+    one_peak = parted < MIN_PEAK_SEPARATION and at - below.mean() < THRESHOLD_DEVIATIONS * below.std()
+    if one_peak and (out := every[every < ground]).size > MIN_SPIKE_FRACTION * every.size:
         least = float(out.max())
         at, top = (least + float(ground)) / 2, float(np.quantile(values, 0.99))
         return ValueKind("object", at, top, float(ground), top, at)
     if one_peak:
-        return _one_peak(rest if spike and rest.size > 0.05 * values.size else values)
+        return _one_peak_kind(rest if spike and rest.size > 0.05 * values.size else values)
     faces = np.concatenate([np.take(lattice, i, axis).ravel() for axis in range(3) for i in (0, -1)])
     if np.mean(faces > at) > 0.97 and 0.0005 < below.size / values.size < 0.6 and not spike:
         dark = float(np.quantile(below, 0.01))
@@ -235,26 +237,29 @@ def _object(values: np.ndarray, lattice: np.ndarray, every: np.ndarray) -> Value
     top = float(np.quantile(above, 0.98 if above.size < 0.05 * values.size else 0.99))
     floor = float(np.median(below))
     top = top if top > at else float(above.max())
-    sparse = above.size < SPARSE * values.size
+    sparse = above.size < MAX_SPARSE_FRACTION * values.size
     if sparse:  # Otsu's threshold is far up where few values shine: dim ones are signal too
         spread = 1.4826 * float(np.median(np.abs(below - floor))) or float(below.std())
-        at = min(at, max(floor + DIM * spread, floor + 0.05 * (top - floor)))
+        at = min(at, max(floor + DIM_DEVIATIONS * spread, floor + 0.05 * (top - floor)))
     return ValueKind("sparse" if sparse else "object", at, top, floor, top, at + 0.1 * (top - at))
 
 
-def _one_peak(values: np.ndarray) -> ValueKind:
+def _one_peak_kind(values: np.ndarray) -> ValueKind:
     """Values of one peak: what lies far above it, or far under it, is the signal; or there is none."""
     middle = float(np.median(values))
     off = values[values != middle] if np.mean(values == middle) > 0.3 else values
     spread = 1.4826 * float(np.median(np.abs(off - middle)))
     low, high = (float(x) for x in np.quantile(values, [0.01, 0.99]))
-    above, below = values[values > middle + FAR * spread], values[values < middle - FAR * spread]
-    if spread > 0 and above.size >= max(RARE * values.size, 8) and above.size >= below.size:
-        start, top = middle + FAR * spread, float(np.quantile(above, 0.95))
+    above, below = (
+        values[values > middle + SIGNAL_DEVIATIONS * spread],
+        values[values < middle - SIGNAL_DEVIATIONS * spread],
+    )
+    if spread > 0 and above.size >= max(MIN_SIGNAL_FRACTION * values.size, 8) and above.size >= below.size:
+        start, top = middle + SIGNAL_DEVIATIONS * spread, float(np.quantile(above, 0.95))
         top = top if top > start else float(above.max())
         return ValueKind("sparse", start, top, middle, top, start + 0.1 * (top - start))
-    if spread > 0 and below.size >= max(RARE * values.size, 8):
-        start, least = middle - FAR * spread, float(np.quantile(below, 0.05))
+    if spread > 0 and below.size >= max(MIN_SIGNAL_FRACTION * values.size, 8):
+        start, least = middle - SIGNAL_DEVIATIONS * spread, float(np.quantile(below, 0.05))
         least = least if least < start else float(below.min())
         return ValueKind("dark", start, least, least, middle, start)
     if not low < high:
@@ -267,7 +272,7 @@ def _otsu(values: np.ndarray) -> tuple[float, float]:
     low, high = np.quantile(values, [0.0005, 0.9995])
     if low == high:
         low, high = float(values.min()), float(values.max())
-    counts, edges = histogram_of(values.clip(low, high), BINS, float(low), float(high))
+    counts, edges = histogram_of(values.clip(low, high), HISTOGRAM_BINS, float(low), float(high))
     share, middle = counts / counts.sum(), (edges[:-1] + edges[1:]) / 2
     weight, sums = np.cumsum(share), np.cumsum(share * middle)
     mean = sums[-1]
@@ -310,7 +315,7 @@ def contents_of(volume: ScalarVolume) -> ValueContents:
     if volume.slope < 0:
         counts, edges = counts[::-1], edges[::-1]
     mean = volume.slope * mean_of(stored) + volume.intercept
-    if plain and stored.dtype.kind in "iu" and max(abs(low), abs(high)) > EXACT:
+    if plain and stored.dtype.kind in "iu" and max(abs(low), abs(high)) > MAX_EXACT_WHOLE:
         low, high = int(stored.min()), int(stored.max())
     return ValueContents(low, high, mean, tuple(edges.tolist()), tuple(counts.tolist()))
 
@@ -354,7 +359,7 @@ def bin_range(low: float, high: float, bins: int) -> tuple[float, float]:
         >>> bin_range(1e17, 1e17, 4)
         (9.999999999999987e+16, 1.0000000000000013e+17)
     """
-    least = max(2 * bins * float(np.spacing(max(abs(low), abs(high)))), LEAST)
+    least = max(2 * bins * float(np.spacing(max(abs(low), abs(high)))), MIN_BIN_RANGE)
     if high > low and high - low >= least:
         return low, high
     middle, half = low + (high - low) / 2, least
@@ -363,21 +368,21 @@ def bin_range(low: float, high: float, bins: int) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def above(low: float) -> float:
+def upper_end(low: float) -> float:
     """Upper end of a window of values that are all alike: 1 over them, or what a table tells apart.
 
     Example:
         >>> above(3.0), above(1e17) > 1e17
         (4.0, True)
     """
-    return low + max(1.0, 2 * FINEST * abs(low))
+    return low + max(1.0, 2 * MIN_RELATIVE_RANGE * abs(low))
 
 
-def apart(low: float, high: float) -> tuple[float, float]:
-    """Range whose ends differ, of values that may be one: as `above` says.
+def distinct_range(low: float, high: float) -> tuple[float, float]:
+    """Range whose ends differ, of values that may be one: as `upper_end` says.
 
     Example:
         >>> apart(0.0, 2.0), apart(3.0, 3.0), apart(1e17, 1e17)[1] > 1e17
         ((0.0, 2.0), (3.0, 4.0), True)
     """
-    return low, high if high > low else above(low)
+    return low, high if high > low else upper_end(low)

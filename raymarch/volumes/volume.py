@@ -17,16 +17,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from raymarch.arguments import checks
-from raymarch.arguments.checks import Check, Colour, Numbers, ReadOnly, Wrong, channels_cure, mended, optional
-from raymarch.arguments.declared import checked, named
+from raymarch.arguments.checks import Check, Colour, Numbers, ReadOnly, Wrong, channels_cure, optional, with_cure
+from raymarch.arguments.declared import checked, suggest_names
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import BOX, affine_of_box, larger_box, voxel_of
 from raymarch.geometry.ndc import corners_in_world, require_placement
-from raymarch.html.card import card, count_of_bytes, html_of, numbers
+from raymarch.html.card import card_html, count_of_bytes, html_of, numbers_text
 from raymarch.html.picture import figure
 from raymarch.volumes import thumbnails
 from raymarch.volumes.activation import ACTIVATION, Activation
-from raymarch.volumes.bricks import BRICKS, Bricks, bricks_in_words
+from raymarch.volumes.bricks import BRICKS, Bricks, bricks_text
 from raymarch.volumes.harmonics import Y00, basis
 from raymarch.volumes.samples import (
     INDEX,
@@ -40,18 +40,18 @@ from raymarch.volumes.samples import (
     require_three_axes,
     spread_to,
 )
-from raymarch.volumes.storage import LATER, MISSING, Dense, Sparse, sparse_of, stored
+from raymarch.volumes.storage import MISSING_CURE, NOT_GIVEN, Dense, Sparse, sparse_of, store_samples
 
 log = logging.getLogger(__name__)
 
 Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray, Activation]  # density, features, world_from_index, activation
-EMPTY: Mapping = MappingProxyType({})
+NO_PROVENANCE: Mapping = MappingProxyType({})
 # A Volume or a ScalarVolume. A union with Any, not of both, as the body of a checked function sees a Volume.
 AnyVolume: TypeAlias = "Volume | Any"
 
 
-@named
+@suggest_names
 @dataclass(frozen=True, eq=False, init=False)
 class Volume(ReadOnly):
     """Voxel grid of raw density and colour features at integer indices; its box spans the first to the last sample.
@@ -91,14 +91,16 @@ class Volume(ReadOnly):
     ndc_from_world: np.ndarray | None
 
     def __init__(
-        self, density: np.ndarray = LATER, features: np.ndarray = LATER, world_from_index: np.ndarray = LATER,
-        activation: Activation = Activation(), background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = EMPTY,
+        self, density: np.ndarray = NOT_GIVEN, features: np.ndarray = NOT_GIVEN,
+        world_from_index: np.ndarray = NOT_GIVEN,
+        activation: Activation = Activation(), background: Colour = (1.0, 1.0, 1.0),
+        provenance: Mapping = NO_PROVENANCE,
         boxes: int = 1, ndc_from_world: np.ndarray | None = None, *, samples: Dense | Sparse | None = None,
     ) -> None:  # fmt: skip
-        if world_from_index is LATER:
-            raise RaymarchError(MISSING)
+        if world_from_index is NOT_GIVEN:
+            raise RaymarchError(MISSING_CURE)
         activation = ACTIVATION("activation", activation)
-        samples = stored(density, features, samples, activation.empty)
+        samples = store_samples(density, features, samples, activation.empty)
         boxes = require_boxes(samples.shape, boxes)
         affine, ndc = require_placement(world_from_index, ndc_from_world, samples.shape, boxes)
         require_thin(samples.ends(activation.empty), samples.shape, affine, activation.sigma)
@@ -152,7 +154,7 @@ class Volume(ReadOnly):
     @checked(bricks=BRICKS, shape=SHAPE)
     def of_bricks(
         cls, bricks: Bricks, shape: Sequence[int], world_from_index: np.ndarray, activation: Activation = Activation(),
-        background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = EMPTY, boxes: int = 1,
+        background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = NO_PROVENANCE, boxes: int = 1,
         ndc_from_world: np.ndarray | None = None,
     ) -> Volume:  # fmt: skip
         """Sparse volume of `shape` samples (x, y, z), of which bricks hold those where something is.
@@ -166,10 +168,10 @@ class Volume(ReadOnly):
             Volume(32 x 32 x 32 samples in 8 of 64 bricks, SH degree 0, box -1 -1 -1 to 1 1 1)
         """
         where = (world_from_index, activation, background, provenance, boxes, ndc_from_world)
-        return cls(LATER, LATER, *where, samples=Sparse(bricks, shape))  # type: ignore[arg-type]  # three, by the rule
+        return cls(NOT_GIVEN, NOT_GIVEN, *where, samples=Sparse(bricks, shape))  # type: ignore[arg-type]  # three, by the rule
 
     def __repr__(self) -> str:
-        return f"Volume({_in_words(self)})"
+        return f"Volume({_volume_text(self)})"
 
     def _repr_html_(self) -> str | None:
         return html_of(volume_card, self)
@@ -278,10 +280,10 @@ class Volume(ReadOnly):
 
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
         """
-        return replace(self, **_moved(self, world_from_world))
+        return replace(self, **_moved_affine(self, world_from_world))
 
 
-GREY = 0.7  # where no colour is given
+DEFAULT_GREY = 0.7  # where no colour is given
 MAX_UINT8_DENSITY = 8  # bytes beyond it are the values of a scan, not extinctions
 
 
@@ -291,7 +293,7 @@ def _of_function(sigma: Field, colour: Field | None, shape: Sequence[int], box: 
         axes = [np.linspace(low, high, n) for low, high, n in zip(*np.asarray(box), shape, strict=True)]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         density = spread_to(shape)("sigma(points)", sigma(points))
-        rgb = spread_to((*shape, 3))("colour(points)", GREY if colour is None else colour(points))
+        rgb = spread_to((*shape, 3))("colour(points)", DEFAULT_GREY if colour is None else colour(points))
         return _plain(density, rgb, affine_of_box(box, shape))
     except MemoryError as error:
         raise RaymarchError(f"a volume of {shape} samples does not fit the memory ({error}); lower it") from error
@@ -299,7 +301,7 @@ def _of_function(sigma: Field, colour: Field | None, shape: Sequence[int], box: 
 
 def _of_array(density: Numbers, colour: Numbers | None, box: Numbers | None, spacing: Numbers | None) -> Samples:
     """Samples of an array (x, y, z) and colours that broadcast to it, within `box` or `spacing` apart."""
-    density = mended(RAW, _density_cure)("density", density)
+    density = with_cure(RAW, _density_cure)("density", density)
     require_three_axes(density)
     if density.dtype == np.uint8 and density.max() > MAX_UINT8_DENSITY:
         log.warning(
@@ -313,7 +315,7 @@ def _of_array(density: Numbers, colour: Numbers | None, box: Numbers | None, spa
     if box is None:
         half = steps * (1 / steps.max() if spacing is None else np.asarray(spacing) / 2)
         box = np.stack([-half, half])
-    rgb = GREY if colour is None else checks.display("colour", _of_colours("colour", colour, density.shape))
+    rgb = DEFAULT_GREY if colour is None else checks.display("colour", _colours_of("colour", colour, density.shape))
     rgb = spread_to((*density.shape, 3), 0, 1)("colour", rgb)
     return _plain(density.astype(np.float32), rgb, affine_of_box(box, density.shape))
 
@@ -322,7 +324,7 @@ def _density_cure(value: object) -> str:
     return "of magnitudes pass np.abs(it)" if np.asarray(value).dtype.kind == "c" else ""
 
 
-def _of_colours(name: str, value: Numbers, shape: tuple[int, ...]) -> Numbers:
+def _colours_of(name: str, value: Numbers, shape: tuple[int, ...]) -> Numbers:
     """Colours as they are: of one for all, or of one a sample; RaymarchError for any other shape, which NumPy would
     spread over samples that nobody meant."""
 
@@ -346,19 +348,19 @@ def _plain(density: np.ndarray, rgb: np.ndarray, world_from_index: np.ndarray) -
     return np.array(density), features, world_from_index, Activation("relu", 0.0, 1.0, "clamped")
 
 
-def _moved(volume: Volume, world_from_world: Numbers) -> dict[str, Any]:
+def _moved_affine(volume: Volume, world_from_world: Numbers) -> dict[str, Any]:
     """Where a volume lies after an affine motion (4, 4) of the world."""
     if volume.ndc_from_world is None:
         return {"world_from_index": world_from_world @ volume.world_from_index}
     return {"ndc_from_world": volume.ndc_from_world @ np.linalg.inv(world_from_world)}
 
 
-def _in_words(volume: Volume) -> str:
+def _volume_text(volume: Volume) -> str:
     """Size, degree and place of a volume."""
     lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in volume.box)
     size = " x ".join(map(str, volume.box_shape)) + " samples"
     if volume.bricks is not None:
-        size += f" in {bricks_in_words(volume.shape, volume.bricks.count)} bricks"
+        size += f" in {bricks_text(volume.shape, volume.bricks.count)} bricks"
     size += f" in each of {volume.boxes} nested boxes" if volume.boxes > 1 else ""
     size += " in NDC" if volume.ndc_from_world is not None else ""
     return f"{size}, SH degree {volume.degree}, box {lower} to {upper}"
@@ -369,22 +371,22 @@ def volume_card(volume: Volume) -> str:
     lower, upper = volume.box
     unit = "world unit" if volume.ndc_from_world is None else "NDC"
     size = " x ".join(map(str, volume.box_shape)) + (f" in each of {volume.boxes} nested boxes" * (volume.boxes > 1))
-    bricks = None if volume.bricks is None else bricks_in_words(volume.shape, volume.bricks.count)
+    bricks = None if volume.bricks is None else bricks_text(volume.shape, volume.bricks.count)
     rows = [
         ("samples (x, y, z)", size),
         ("bricks", bricks),
-        ("box", f"{numbers(lower, step=volume.voxel)} to {numbers(upper, step=volume.voxel)}"),
+        ("box", f"{numbers_text(lower, step=volume.voxel)} to {numbers_text(upper, step=volume.voxel)}"),
         ("voxel", f"{volume.voxel:.4g} {unit}"),
         ("colour", f"spherical harmonics of degree {volume.degree}"),
         ("activation", f"{volume.activation.density_rule.name}, {volume.activation.colour_rule.name}"),
         ("memory", count_of_bytes(volume.nbytes)),
     ]
-    return card(type(volume).__name__, rows, [volume_picture(volume)])
+    return card_html(type(volume).__name__, rows, [volume_picture(volume)])
 
 
 def volume_picture(volume: Volume) -> str:
     """Small picture of a volume as HTML, made by NumPy alone."""
-    return figure(thumbnails.of_samples(volume), "thumbnail, parallel rays")
+    return figure(thumbnails.volume_thumbnail(volume), "thumbnail, parallel rays")
 
 
 def _as_volume(value: Any) -> Volume:
@@ -403,7 +405,7 @@ def _volume_cure(value: object) -> str:
     return "pass its .volume" if isinstance(getattr(value, "volume", None), Volume) else ""
 
 
-VOLUME = checks.mended(checks.Check("a Volume", _as_volume, kind=Volume), _volume_cure)
+VOLUME = checks.with_cure(checks.Check("a Volume", _as_volume, kind=Volume), _volume_cure)
 
 
 POINTS_AT_ONCE = 1 << 16  # whose colours are interpolated
@@ -426,14 +428,14 @@ def seen_colours(volume: Volume, points: np.ndarray, directions: np.ndarray) -> 
     out = np.empty((len(points), 3))
     for first in range(0, len(points), POINTS_AT_ONCE):
         some = slice(first, first + POINTS_AT_ONCE)
-        features = _interpolated(volume, index[some])
+        features = _interpolate(volume, index[some])
         harmonics = basis(volume.degree, directions[some])
         total = np.einsum("nk,nkc->nc", harmonics, features.reshape(len(features), -1, 3))
         out[some] = volume.activation.colour_rule.forward(total)
     return np.clip(out, 0, 1)
 
 
-def _interpolated(volume: Volume, index: np.ndarray) -> np.ndarray:
+def _interpolate(volume: Volume, index: np.ndarray) -> np.ndarray:
     """Features (n, channel) at index-space points (n, 3), trilinear."""
     lowest = np.minimum(index.astype(int), np.array(volume.box_shape) - 2)
     within, total = index - lowest, np.zeros((len(index), volume.channels))

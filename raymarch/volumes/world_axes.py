@@ -12,8 +12,8 @@ import numpy as np
 from raymarch.arguments.checks import Check
 
 WORLDS = ("RAS", "LPS", "LAS")
-DOWN, LEFTWARDS = "PI", "RA"  # sides that are shown below and on the left, as radiologists look at a body
-OPPOSITE = dict(zip("RLAPSI", "LRPAIS", strict=True))
+DOWN_SIDES, LEFT_SIDES = "PI", "RA"  # sides that are shown below and on the left, as radiologists look at a body
+OPPOSITE_SIDE = dict(zip("RLAPSI", "LRPAIS", strict=True))
 
 
 def shown_right(side: str) -> tuple[bool, str, str]:
@@ -24,12 +24,12 @@ def shown_right(side: str) -> tuple[bool, str, str]:
         >>> shown_right("R"), shown_right("L")
         ((True, 'R', 'L'), (False, 'R', 'L'))
     """
-    return _turned(side, LEFTWARDS)
+    return _opposite_side(side, LEFT_SIDES)
 
 
 def shown_up(side: str) -> tuple[bool, str, str]:
     """As `shown_right`, of the axis that goes up: whether it is turned, and the sides below and above."""
-    return _turned(side, DOWN)
+    return _opposite_side(side, DOWN_SIDES)
 
 
 def right_and_up(across: int, sides: str) -> tuple[int, int]:
@@ -45,9 +45,9 @@ def right_and_up(across: int, sides: str) -> tuple[int, int]:
     return (second, first) if turned else (first, second)
 
 
-def _turned(side: str, backwards: str) -> tuple[bool, str, str]:
-    far = OPPOSITE[side] if side in backwards else side
-    return side in backwards, OPPOSITE[far], far
+def _opposite_side(side: str, backwards: str) -> tuple[bool, str, str]:
+    far = OPPOSITE_SIDE[side] if side in backwards else side
+    return side in backwards, OPPOSITE_SIDE[far], far
 
 
 def _world(value: object) -> str:
@@ -84,4 +84,4 @@ def sides_of(world_from_index: np.ndarray, world: str) -> str:
         return ""
     edges = world_from_index[:3, :3] / np.linalg.norm(world_from_index[:3, :3], axis=0)
     best = max(permutations(range(3)), key=lambda order: sum(abs(edges[order[j], j]) for j in range(3)))
-    return "".join(world[row] if edges[row, j] > 0 else OPPOSITE[world[row]] for j, row in enumerate(best))
+    return "".join(world[row] if edges[row, j] > 0 else OPPOSITE_SIDE[world[row]] for j, row in enumerate(best))

@@ -14,8 +14,8 @@ from raymarch import cli, runtime
 from raymarch.bench import speed
 from raymarch.bench.workload import views_of_blobs, workload
 from raymarch.device import memory, pool
-from raymarch.device.grid_layout import SLOTS
-from raymarch.device.layout_choice import in_force
+from raymarch.device.grid_layout import MAX_SLOTS
+from raymarch.device.layout_choice import current_choice
 from raymarch.errors import RaymarchError
 
 MORE = (os.cpu_count() or 1) + 1  # threads than cores
@@ -61,7 +61,7 @@ def test_bench_prints_the_figures_of_all_on_many_threads_and_of_a_fit_that_gets_
     record = json.loads(done.stdout)
     assert record["adjoint_msamples"] > 0
     assert (record["n"], record["resolution"], record["repeats"]) == (16, 32, 1)
-    assert (record["read_block"], record["block"]) == (in_force().choice.read, in_force().choice.fit)
+    assert (record["read_block"], record["block"]) == (current_choice().choice.read, current_choice().choice.fit)
     fit = record["fit"]
     assert fit["steps"] == 16
     assert fit["psnr"] > 15
@@ -112,11 +112,11 @@ def test_a_benchmark_takes_no_more_slots_than_a_grid_has(root, monkeypatch):
     monkeypatch.syspath_prepend(root / "benchmarks")
     import peers
 
-    monkeypatch.setattr(peers, "THREADS", 2 * SLOTS)
+    monkeypatch.setattr(peers, "THREADS", 2 * MAX_SLOTS)
     ours = peers.Raymarch(workload(8, 8))
     for owner in (ours.read_grid, ours.grid, ours.rays):
         owner.close()
-    assert ours.slots == (SLOTS if runtime.on_cpu() else 1)
+    assert ours.slots == (MAX_SLOTS if runtime.runs_on_cpu() else 1)
 
 
 @pytest.mark.parametrize(

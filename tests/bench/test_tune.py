@@ -11,7 +11,7 @@ from whole import whole
 from raymarch import cli, runtime
 from raymarch.bench import layouts, tune
 from raymarch.device import layout_choice
-from raymarch.device.layout_choice import IN_WORDS, LayoutChoice
+from raymarch.device.layout_choice import USE_WORDS, LayoutChoice
 from raymarch.errors import RaymarchError
 
 
@@ -29,11 +29,11 @@ class Clock:
 def clock(tmp_path, monkeypatch):
     """Cases whose steps take what a table says, in a cache of its own."""
     monkeypatch.setenv(runtime.CACHE, str(tmp_path))
-    monkeypatch.setenv(layout_choice.VARIABLE, "measured")
-    layout_choice.in_force.cache_clear()
+    monkeypatch.setenv(layout_choice.LAYOUT_VARIABLE, "measured")
+    layout_choice.current_choice.cache_clear()
     clock = Clock()
     yield clock
-    layout_choice.in_force.cache_clear()
+    layout_choice.current_choice.cache_clear()
 
 
 class Stub:
@@ -55,7 +55,7 @@ class Stub:
 
 
 def test_the_shipped_cases_are_all_kinds_once_the_default_first():
-    assert sorted(case.kind for case in layouts.CASES) == sorted(IN_WORDS)
+    assert sorted(case.kind for case in layouts.CASES) == sorted(USE_WORDS)
     assert all(case.blocks[0] == getattr(LayoutChoice(), case.kind) for case in layouts.CASES)
 
 
@@ -70,7 +70,7 @@ def test_the_shipped_cases_are_all_kinds_once_the_default_first():
     ],
 )
 def test_kept_is_what_is_clearly_faster_in_its_best_round_and_in_most(default, other, kept):
-    assert layouts.faster({2: default, 1: other}) == kept
+    assert layouts.fastest_block({2: default, 1: other}) == kept
 
 
 def test_what_is_faster_is_kept_and_in_force(clock):
@@ -79,9 +79,9 @@ def test_what_is_faster_is_kept_and_in_force(clock):
     tuned = tune.tune(100, lambda *progress: told.append(progress), cases=cases, clock=clock)
     assert [(trial.kind, trial.kept) for trial in tuned.trials] == [("fit_large", 1), ("read", 1)]
     assert tuned.trials[0].seconds == pytest.approx({2: 1.0, 1: 0.5})
-    assert told == [(IN_WORDS["fit_large"], 0, 2), (IN_WORDS["read"], 1, 2)]
-    assert dict(layout_choice.in_force().measured) == {"fit_large": 1, "read": 1}
-    assert layout_choice.in_force().choice == LayoutChoice(fit_large=1)
+    assert told == [(USE_WORDS["fit_large"], 0, 2), (USE_WORDS["read"], 1, 2)]
+    assert dict(layout_choice.current_choice().measured) == {"fit_large": 1, "read": 1}
+    assert layout_choice.current_choice().choice == LayoutChoice(fit_large=1)
     assert json.loads(tuned.file.read_text())["blocks"] == {"fit_large": 1, "read": 1}
 
 
@@ -93,14 +93,14 @@ def test_it_ends_in_its_time_and_the_next_begins_with_what_is_left(clock):
     assert first.seconds == pytest.approx(2 * one)
     second = tune.tune(1.5 * one, cases=cases, clock=clock)
     assert ([trial.kind for trial in second.trials], second.missed) == (["read_large"], ("fit", "read"))
-    assert dict(layout_choice.in_force().measured) == {"fit": 2, "read": 2, "read_large": 2}
+    assert dict(layout_choice.current_choice().measured) == {"fit": 2, "read": 2, "read_large": 2}
 
 
 def test_what_was_measured_before_is_kept_where_the_variable_leaves_it_aside(clock, monkeypatch):
     """And comes last, as it always does."""
-    layout_choice.keep({"fit_large": 1})
-    monkeypatch.setenv(layout_choice.VARIABLE, "default")
-    layout_choice.in_force.cache_clear()
+    layout_choice.save_choice({"fit_large": 1})
+    monkeypatch.setenv(layout_choice.LAYOUT_VARIABLE, "default")
+    layout_choice.current_choice.cache_clear()
     cases = [Stub(clock, "fit_large", b2=1.0, b1=1.0), Stub(clock, "read", b1=1.0, b2=0.5)]
     tuned = tune.tune((layouts.ROUNDS + 1) * 2, cases=cases, clock=clock)
     assert ([trial.kind for trial in tuned.trials], tuned.missed) == (["read"], ("fit_large",))
@@ -119,7 +119,7 @@ def test_interrupted_it_keeps_nothing(clock):
     with pytest.raises(KeyboardInterrupt):
         tune.tune(100, cases=cases, clock=clock)
     assert not layout_choice.choice_file().exists()
-    assert layout_choice.in_force().date is None
+    assert layout_choice.current_choice().date is None
 
 
 @pytest.mark.parametrize("kind", ["read", "fit", whole("fit_above")])
@@ -147,13 +147,13 @@ def test_the_verbs_say_what_was_found_and_what_is_in_force(clock, monkeypatch, c
     code, out, _ = said(capsys, "info")
     assert code == 0
     assert "not measured: raymarch tune" in out
-    assert out.count("default") == len(IN_WORDS)
+    assert out.count("default") == len(USE_WORDS)
     code, out, err = said(capsys, "tune")
     assert code == 0
     assert "blocks of 2 1000.0 ms  flat 500.0 ms" in out
     assert "flat, clearly faster" in out
     assert "flat, the default" in out
-    assert IN_WORDS["fit_large"] in err
+    assert USE_WORDS["fit_large"] in err
     code, out, _ = said(capsys, "info", "--json")
     record = json.loads(out)
     assert record["measured"] == {"fit_large": 1, "read": 1}

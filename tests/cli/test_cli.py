@@ -30,7 +30,7 @@ from raymarch import cli, runtime
 from raymarch.cli import modes, options
 from raymarch.geometry.orbit import orbit_of_points
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.rendering.default_look import seen_points
+from raymarch.rendering.default_look import farthest_seen_points
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import render
 from raymarch.rendering.shading import Shading
@@ -266,7 +266,7 @@ def test_options_of_a_march_are_those_of_python(options, march, done_now, tmp_pa
     save(scan, tmp_path / "v.h5")
     done_now(f"render v.h5 --orbit 1 --size 24 --table {table} --background black {options} --out seen", tmp_path)
     plain = March(mode="transfer", transfer=default_table(scan.as_volume(), "bone", 100, 900, 0.4))
-    points = seen_points(scan.as_volume(), plain)
+    points = farthest_seen_points(scan.as_volume(), plain)
     camera = orbit_of_points(points, 1, 10.0, size=24, front=(0, -1, 0))[0]
     wanted, other = (render(scan, camera, background="black", march=m) for m in (replace(plain, **march), plain))
     seen = picture(tmp_path / "seen" / "0000.png") / 255
@@ -297,9 +297,9 @@ def test_a_volume_is_rendered_together_with_another(here, done_now, tmp_path):
 
 
 def test_steps_and_rays_a_pixel_are_those_asked_for_in_all_volumes_together(here):
-    shown = modes.Shown(step=2.0, supersample=3)
+    shown = modes.ModeOptions(step=2.0, supersample=3)
     volume = load(here / "volume.h5")
-    _, marches = options.with_others(volume, shown.march(volume), shown, [str(here / "volume.h5")] * 2, ["bone,-9,9"])
+    _, marches = options.add_others(volume, shown.march(volume), shown, [str(here / "volume.h5")] * 2, ["bone,-9,9"])
     assert [march.mode for march in marches] == ["emission-absorption", "transfer", "emission-absorption"]
     assert {(march.step, march.supersample) for march in marches} == {(2.0, 3)}
 
@@ -621,10 +621,10 @@ def test_interrupted_fit_is_saved(number, finished, here, tmp_path):
 
 def test_interrupted_twice_gives_up(monkeypatch, capsys):
     """The first Ctrl-C is a question, the second an end, with one line."""
-    from raymarch.system.interrupt import asked_to_stop
+    from raymarch.system.interrupt import catch_first_interrupt
 
     def work(**_):
-        with asked_to_stop() as asked:
+        with catch_first_interrupt() as asked:
             signal.raise_signal(signal.SIGINT)
             assert asked()
             signal.raise_signal(signal.SIGINT)

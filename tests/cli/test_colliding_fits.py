@@ -10,7 +10,7 @@ import pytest
 
 import raymarch as rm
 from raymarch import cli
-from raymarch.io.files.lock import locked
+from raymarch.io.files.lock import lock_file
 from raymarch.io.image_sets import load
 
 
@@ -32,7 +32,7 @@ def held():
         begun = threading.Event()
 
         def write():
-            with locked(out):
+            with lock_file(out):
                 begun.set()
                 ends.wait(60)
 

@@ -20,7 +20,7 @@ from PIL import Image
 from skips import require_extra
 
 from raymarch import cli
-from raymarch.cli import cures
+from raymarch.cli import shell_messages
 from raymarch.io.volumes.volume_file import save
 from raymarch.rendering.renderer import Rendering
 from raymarch.volumes.volume import Volume
@@ -229,7 +229,7 @@ def test_the_cure_that_is_said_cures(case, here, capsys):
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     code, out, err = ran(mistake, capsys)
     assert code in (1, 2) and told in err, err
-    assert not cures.PYTHON.search(re.sub(r"in Python.*|or rm\.evaluate.*", "", err)), err
+    assert not shell_messages.PYTHON_WORDS.search(re.sub(r"in Python.*|or rm\.evaluate.*", "", err)), err
     assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
     for line in lines:
         if line.startswith("!mkdir "):
@@ -281,7 +281,7 @@ def test_no_message_of_a_verb_names_an_argument_of_python():
         if not ARGUMENT.search(text) or NO_MESSAGE.search(text):
             continue
         for name in ("fit", "render", "info", "convert"):
-            said = cures.in_shell(f"p: {text}", click.Context(verbs[name], info_name=name))
+            said = shell_messages.shell_message(f"p: {text}", click.Context(verbs[name], info_name=name))
             if ARGUMENT.search(RECIPE.sub("", said)):
                 found.append((where, name, said))
     assert not found
@@ -314,4 +314,4 @@ PHRASES = {  # as Python says it, verb, as the verb says it
 @pytest.mark.parametrize(("said", "verb"), PHRASES)
 def test_words_of_python_are_those_of_the_verb(said, verb):
     command = cli.cli.commands[verb]
-    assert PHRASES[said, verb] in cures.in_shell(said, click.Context(command, info_name=verb))
+    assert PHRASES[said, verb] in shell_messages.shell_message(said, click.Context(command, info_name=verb))

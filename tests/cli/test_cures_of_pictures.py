@@ -14,7 +14,7 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch import cli
-from raymarch.viewer.pictures.source import VolumeSource
+from raymarch.viewer.pictures.picture_source import VolumeSource
 
 X = np.stack(np.meshgrid(*[np.linspace(-1, 1, 14)] * 3, indexing="ij"), -1)
 BALL = ((X / (0.5, 0.5, 0.8)) ** 2).sum(-1) < 1

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from raymarch.cli.start import IMPORTER, spare_searches
+from raymarch.cli.device_options import IMPORT_FRAME_FILE, name_importer
 
 MODULE = """
 import taichi as ti
@@ -50,9 +50,9 @@ def imported(tmp_path, monkeypatch):
     monkeypatch.setattr(inspect, "_filesbymodname", Counted(known))
 
     def importing(spared):
-        inspect.modulesbyfile.pop(IMPORTER, None)
+        inspect.modulesbyfile.pop(IMPORT_FRAME_FILE, None)
         if spared:
-            spare_searches()
+            name_importer()
         sys.modules.pop("kernels_of_a_test", None)
         asked.clear()
         return importlib.import_module("kernels_of_a_test"), len(asked)

@@ -38,17 +38,17 @@ from raymarch.fitting import fit as fitting
 from raymarch.fitting import save_fit
 from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.report import NOT_FINITE, Fit, Report
-from raymarch.fitting.save_fit import keep
-from raymarch.fitting.schedule import ending
+from raymarch.fitting.save_fit import save_volume
+from raymarch.fitting.schedule import describe_ending
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.boxes import affine_of_box, grid_of_box
 from raymarch.geometry.camera import Camera
 from raymarch.io.files import temporary
-from raymarch.io.files.atomic import replacing, replacing_folder, require_writable
+from raymarch.io.files.atomic import replace_file, replace_folder, require_writable
 from raymarch.io.images.write import folder_for, write_png
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.system.interrupt import asked_to_stop, endings_interrupt
-from raymarch.viewer.server.browser import announce
+from raymarch.system.interrupt import catch_first_interrupt, interrupt_on_end_signals
+from raymarch.viewer.server.open_browser import announce
 from raymarch.volumes.volume import Volume
 
 INTERRUPTED = "interrupted at step 16"
@@ -259,7 +259,7 @@ def test_what_was_cut_short_never_replaces_what_was_not(old, new, overwrite, tmp
     before = path.read_bytes() if path.exists() else b""
     stays = old in FINISHED and new in CUT_SHORT
     for _ in range(2):
-        kept = keep(volume(new), path, overwrite)
+        kept = save_volume(volume(new), path, overwrite)
         assert kept.path == (beside if stays else path)
         assert bool(kept.why) == stays
     assert load(kept.path).provenance.get("ended") == new
@@ -272,7 +272,7 @@ def test_what_has_the_name_beside_stays_too(tmp_path):
         save(volume("done", level=1.0), tmp_path / name)
     (tmp_path / "good.interrupted-2.h5").write_text("mine")
     before = contents(tmp_path)
-    assert keep(volume(INTERRUPTED), tmp_path / "good.h5").path == tmp_path / "good.interrupted-3.h5"
+    assert save_volume(volume(INTERRUPTED), tmp_path / "good.h5").path == tmp_path / "good.interrupted-3.h5"
     assert {path: data for path, data in contents(tmp_path).items() if path in before} == before
 
 
@@ -330,7 +330,7 @@ def test_a_fit_that_cannot_be_written_goes_elsewhere(here, capsys, monkeypatch, 
     assert list((here / "full").iterdir()) == []
     monkeypatch.setattr(save_fit, "_saved_in", lambda *_: None)
     with pytest.raises(RaymarchError, match="No space left"):
-        keep(volume(), "full/good.h5")
+        save_volume(volume(), "full/good.h5")
 
 
 @posix
@@ -424,7 +424,7 @@ with replacing(sys.argv[1]) as temporary:
     elsewhere = tmp_path / dead.name.replace(temporary._prefix(), ".raymarch-00000000-")
     elsewhere.write_text("of another machine")
     (tmp_path / f"{temporary._prefix()}folder.tmp").mkdir()
-    with replacing(tmp_path / "live.txt") as live:
+    with replace_file(tmp_path / "live.txt") as live:
         live.write_text("live")
         save(volume(), tmp_path / "v.h5")
         assert not dead.exists()
@@ -452,7 +452,7 @@ def binding_locks(monkeypatch):
 
 @posix
 def test_where_locks_bind_everybody_a_file_is_written_all_the_same(tmp_path, binding_locks):
-    with replacing(tmp_path / "v.h5") as made:
+    with replace_file(tmp_path / "v.h5") as made:
         assert made.stat().st_size == 0
         with binding_locks(made, "wb") as file:
             file.write(b"all of it")
@@ -461,17 +461,17 @@ def test_where_locks_bind_everybody_a_file_is_written_all_the_same(tmp_path, bin
 
 @posix
 def test_where_locks_bind_everybody_a_day_tells_the_dead(tmp_path, binding_locks):
-    with replacing(tmp_path / "v.h5") as made:
+    with replace_file(tmp_path / "v.h5") as made:
         made.write_text("on its way")
-        temporary.sweep(tmp_path)
+        temporary.remove_stale(tmp_path)
         assert made.exists()
         os.utime(made, (1e9, 1e9))
-        temporary.sweep(tmp_path)
+        temporary.remove_stale(tmp_path)
         assert not made.exists()
         made.write_text("once more")
-    with temporary.temporary_folder_in(tmp_path) as folder:  # nobody writes to its lock, which says that it lives
-        temporary.sweep(tmp_path)
-        assert (tmp_path / (folder.name + temporary.LOCK)).exists()
+    with temporary.temporary_folder(tmp_path) as folder:  # nobody writes to its lock, which says that it lives
+        temporary.remove_stale(tmp_path)
+        assert (tmp_path / (folder.name + temporary.LOCK_SUFFIX)).exists()
 
 
 # Signals.
@@ -479,15 +479,15 @@ def test_where_locks_bind_everybody_a_day_tells_the_dead(tmp_path, binding_locks
 
 def test_a_scheduler_asks_as_often_as_it_likes():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, HANGUP)]
-    with asked_to_stop() as outer:
-        with asked_to_stop() as asked:
+    with catch_first_interrupt() as outer:
+        with catch_first_interrupt() as asked:
             assert not asked()
             for number in (signal.SIGTERM, signal.SIGTERM, HANGUP):
                 signal.raise_signal(number)
             assert asked()
             assert not outer()
         signal.raise_signal(signal.SIGTERM)
-        with asked_to_stop() as asked:
+        with catch_first_interrupt() as asked:
             assert asked()
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, HANGUP)] == before
 
@@ -496,7 +496,7 @@ def test_a_scheduler_asks_as_often_as_it_likes():
 def test_who_ignores_or_handles_a_signal_keeps_it(handler):
     before = signal.signal(HANGUP, handler)
     try:
-        for taking in (asked_to_stop, endings_interrupt):
+        for taking in (catch_first_interrupt, interrupt_on_end_signals):
             with taking():
                 assert signal.getsignal(HANGUP) is handler
     finally:
@@ -507,7 +507,7 @@ def test_ctrl_c_that_is_ignored_stays_so():
     """As a script's shell has it for what runs in its background: it is meant for what runs in front."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with endings_interrupt(), asked_to_stop() as asked:
+        with interrupt_on_end_signals(), catch_first_interrupt() as asked:
             signal.raise_signal(signal.SIGINT)
             assert not asked() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN
             signal.raise_signal(signal.SIGTERM)
@@ -526,15 +526,15 @@ def test_a_signal_that_a_library_loses_counts_in_what_is_asked_next(number, igno
     usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     before = signal.signal(number, usual)  # who starts the tests may have them ignore it
     try:
-        with endings_interrupt():
-            with asked_to_stop() as asked:
+        with interrupt_on_end_signals():
+            with catch_first_interrupt() as asked:
                 assert not asked()
             with contextlib.suppress(BaseException):  # as bare excepts do
                 signal.raise_signal(number)
             for _ in range(2):
-                with asked_to_stop() as asked:
+                with catch_first_interrupt() as asked:
                     assert asked()
-        with asked_to_stop() as asked:
+        with catch_first_interrupt() as asked:
             assert not asked()
         assert signal.getsignal(number) is usual
     finally:
@@ -548,17 +548,17 @@ def test_a_signal_that_a_library_loses_keeps_what_is_written_from_its_name(numbe
     of_ctrl_c = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     try:
-        with endings_interrupt():
-            with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "v.h5") as half:
+        with interrupt_on_end_signals():
+            with pytest.raises(KeyboardInterrupt), replace_file(tmp_path / "v.h5") as half:
                 half.write_text("all of it")
                 with contextlib.suppress(BaseException):
                     signal.raise_signal(number)
-            with pytest.raises(KeyboardInterrupt), replacing_folder(tmp_path / "v.zarr"):
+            with pytest.raises(KeyboardInterrupt), replace_folder(tmp_path / "v.zarr"):
                 pass
             assert not list(tmp_path.iterdir())
-            with asked_to_stop() as asked:
+            with catch_first_interrupt() as asked:
                 assert asked()
-            with replacing(tmp_path / "v.h5") as half:
+            with replace_file(tmp_path / "v.h5") as half:
                 half.write_text("all of it")
             assert (tmp_path / "v.h5").read_text() == "all of it"
     finally:
@@ -579,7 +579,7 @@ def test_an_interrupt_between_the_two_renames_of_a_folder_leaves_the_older_one(a
             raise KeyboardInterrupt
 
     monkeypatch.setattr("raymarch.io.files.atomic.os.replace", replace_once)
-    with pytest.raises(KeyboardInterrupt), replacing_folder(tmp_path / "v.zarr") as made:
+    with pytest.raises(KeyboardInterrupt), replace_folder(tmp_path / "v.zarr") as made:
         (made / "values").write_text("of now")
     assert (tmp_path / "v.zarr" / "values").read_text() == "of before"
     assert [each.name for each in tmp_path.iterdir()] == ["v.zarr"]
@@ -588,7 +588,7 @@ def test_an_interrupt_between_the_two_renames_of_a_folder_leaves_the_older_one(a
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])
 def test_a_signal_ends_a_verb_in_one_line_and_tidies_up(number, here, capsys, monkeypatch):
     def work(**_):
-        with replacing("half.txt") as half:
+        with replace_file("half.txt") as half:
             try:
                 signal.raise_signal(number)
             finally:
@@ -613,7 +613,7 @@ def test_names_of_files_steer_no_terminal(here, capsys):
     code, out, err = ran(capsys, "info", "\x1b[31mred\n\u202e.h5")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert r"\x1b[31mred\n\u202e.h5" in err
-    output.start()
+    output.set_up_streams()
     logging.getLogger("raymarch").warning("of %s", "\x1b[0m")
     handler = output._Notes()
     handler.emit(logging.makeLogRecord({"msg": "of %s", "args": ("\x1b[0m",)}))
@@ -702,7 +702,7 @@ def test_info_says_what_its_quality_is_of(here, capsys):
 
 @pytest.mark.parametrize("name", ["quick", "default", "photos"])
 def test_a_fit_of_few_steps_gets_advice_that_helps(name):
-    told = ending(5, preset(name, seconds=1.0))
+    told = describe_ending(5, preset(name, seconds=1.0))
     assert told.endswith("give more seconds, smaller images (downscale), or a lower resolution")
 
 

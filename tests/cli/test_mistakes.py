@@ -16,11 +16,11 @@ import pytest
 from PIL import Image
 
 from raymarch import cli
-from raymarch.arguments.guess import known_as
+from raymarch.arguments.similar_names import known_as
 from raymarch.cli import mistakes
-from raymarch.cli.option_kinds import (
-    DEGREES,
-    FOLD,
+from raymarch.cli.option_kinds import (  # fmt: skip
+    DEGREE_UNITS,
+    FACTOR_UNITS,
     Box,
     Colour,
     Crop,
@@ -33,7 +33,7 @@ from raymarch.cli.option_kinds import (
     Real,
     Size,
     Whole,
-)  # fmt: skip
+)
 from raymarch.io.volumes.volume_file import save
 from raymarch.volumes.volume import Volume
 
@@ -58,8 +58,8 @@ TAKEN = [  # kind of option, what is typed, what it is
     *[(Colour(), typed, (1, 1, 1)) for typed in ("white", "White", "#fff", "#FFFFFF", "1,1,1", "1 1 1", "[1, 1, 1]",
       "rgb(255,255,255)", "rgb(100%,100%,100%)", "1;1;1")],
     (Colour(), "0,5;0,5;0,5", GREY), (Colour(), "red", (1, 0, 0)), (Colour("learned"), "learned", "learned"),
-    (Real(-89, 89, units=DEGREES), "20°", 20), (Real(-89, 89, units=DEGREES), "−20 deg", -20),
-    (Real(1, 100, units={"%": 1.0}), "80%", 80), (Whole(1, 8, units=FOLD), "2x", 2), (Whole(1, 10), "1e1", 10),
+    (Real(-89, 89, units=DEGREE_UNITS), "20°", 20), (Real(-89, 89, units=DEGREE_UNITS), "−20 deg", -20),
+    (Real(1, 100, units={"%": 1.0}), "80%", 80), (Whole(1, 8, units=FACTOR_UNITS), "2x", 2), (Whole(1, 10), "1e1", 10),
     (Crop(), "0:10,0:20,5:30", [0, 10, 0, 20, 5, 30]), (Crop(), "0 10 0 20 5 30", [0, 10, 0, 20, 5, 30]),
     (Numbers(int, 3, 4), "64x64x32", [64, 64, 32]), (Numbers(float, 1, 3), "0.5×0.5×1", [0.5, 0.5, 1]),
 ]  # fmt: skip
@@ -219,16 +219,16 @@ REPAIRED = {  # line, as it is understood
 @pytest.mark.parametrize("line", REPAIRED)
 def test_words_are_mended_where_they_mean_one_thing(line):
     verb, *words = shlex.split(line)
-    assert [verb, *mistakes.repaired(command(verb), words)] == shlex.split(REPAIRED[line])
+    assert [verb, *mistakes.repair_words(command(verb), words)] == shlex.split(REPAIRED[line])
 
 
 def test_home_is_found_in_quotes_and_behind_an_equals_sign(here, monkeypatch):
     monkeypatch.setenv("HOME", "/houses/me")
     monkeypatch.setenv("USERPROFILE", "/houses/me")
-    words = mistakes.repaired(command("render"), ["~/v.h5", "--out=~/o", "~", "a~b", "~other/v.h5"])
+    words = mistakes.repair_words(command("render"), ["~/v.h5", "--out=~/o", "~", "a~b", "~other/v.h5"])
     assert words == ["/houses/me/v.h5", "--out=/houses/me/o", "/houses/me", "a~b", "~other/v.h5"]
     (here / "~").mkdir()
-    assert mistakes.repaired(command("render"), ["~/v.h5"]) == ["~/v.h5"]
+    assert mistakes.repair_words(command("render"), ["~/v.h5"]) == ["~/v.h5"]
 
 
 def test_the_lists_name_verbs_and_options_that_there_are():

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from raymarch import cli
-from raymarch.errors import RaymarchError, in_letters
+from raymarch.errors import RaymarchError, decode_names
 from raymarch.io.volumes.volume_file import save
 from raymarch.volumes.volume import Volume
 
@@ -65,10 +65,10 @@ def test_a_shell_without_utf8_gets_the_letters_too(name, here):
 
 def test_bytes_of_names_are_letters_where_they_can_be():
     as_bytes = "Τόμος.h5".encode().decode("ascii", "surrogateescape")
-    assert in_letters(as_bytes) == "Τόμος.h5" and str(RaymarchError(as_bytes)) == "Τόμος.h5"
+    assert decode_names(as_bytes) == "Τόμος.h5" and str(RaymarchError(as_bytes)) == "Τόμος.h5"
     broken = b"\xff.h5".decode("ascii", "surrogateescape")
-    assert in_letters(broken) == broken and str(RaymarchError(broken)) == "\\udcff.h5"
-    assert in_letters("plain\nname") == "plain\nname"
+    assert decode_names(broken) == broken and str(RaymarchError(broken)) == "\\udcff.h5"
+    assert decode_names("plain\nname") == "plain\nname"
 
 
 def test_a_set_keeps_its_name_in_what_a_volume_says_of_it(here, capsys):

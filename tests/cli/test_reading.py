@@ -12,9 +12,9 @@ from sets import write_set
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.cli.fit import in_words, print_forecast
+from raymarch.cli.fit import forecast_text, print_forecast
 from raymarch.cli.options import clip_of
-from raymarch.cli.set_options import SetReading, as_refined
+from raymarch.cli.set_options import SetReading, refined_views
 from raymarch.device.memory import Memory
 from raymarch.evaluation.held_out import Evaluation
 from raymarch.evaluation.metrics import psnr
@@ -25,7 +25,7 @@ from raymarch.io.image_sets.convert import convert
 from raymarch.io.image_sets.hdf5.writing import write_views
 from raymarch.registration import refined_fit
 from raymarch.views import identity
-from raymarch.views.identity import known_of, record_of
+from raymarch.views.identity import record_of, recorded_indices
 
 VIEWS = rm.Views([rm.Camera.look_at((1, -4, 2), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
 BOX = [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]
@@ -62,7 +62,7 @@ def test_what_is_not_asked_for_is_the_fit_s(fit, asked, want):
     ],
 )
 def test_views_of_a_refined_fit_have_its_lens(refined, focal, said, capsys):
-    seen = as_refined(replace(VOLUME, provenance={"refined": refined}), VIEWS)
+    seen = refined_views(replace(VOLUME, provenance={"refined": refined}), VIEWS)
     np.testing.assert_allclose(seen.cameras[0].focal, focal * np.array(VIEWS.cameras[0].focal))
     assert capsys.readouterr().err == said
 
@@ -102,17 +102,17 @@ FITTED = noise(3, names=tuple("abc"), source="set")
 def test_views_that_were_fitted_are_known(views, want):
     made = provenance(rm.FitSettings(), FITTED, {"steps": 1})
     assert made["views"]["names"] == list("abc")
-    assert list(known_of(views, made["views"])) == want
+    assert list(recorded_indices(views, made["views"])) == want
 
 
 @pytest.mark.parametrize("downscale", [1.0, 2.0])
 def test_only_views_of_known_names_are_looked_at(downscale, monkeypatch):
     """For a set may have thousands of images, of which a volume was fitted to few."""
     record = provenance(rm.FitSettings(), FITTED, {})["views"]
-    seen, image, pose = [], identity._of_image, identity._of_pose
-    monkeypatch.setattr(identity, "_of_image", lambda views, i: seen.append(i) or image(views, i))
-    monkeypatch.setattr(identity, "_of_pose", lambda views, i: seen.append(i) or pose(views, i))
-    assert known_of(replace(FITTED, names=tuple("xby"), downscale=downscale), record) == {1: "b"}
+    seen, image, pose = [], identity._image_sum, identity._pose_sum
+    monkeypatch.setattr(identity, "_image_sum", lambda views, i: seen.append(i) or image(views, i))
+    monkeypatch.setattr(identity, "_pose_sum", lambda views, i: seen.append(i) or pose(views, i))
+    assert recorded_indices(replace(FITTED, names=tuple("xby"), downscale=downscale), record) == {1: "b"}
     assert seen == [1]
 
 
@@ -124,9 +124,9 @@ def test_views_are_known_by_whatever_folders_are_before_their_names(downscale):
     long = replace(short, names=("train_r_0", "train_r_1", "cam_a_b", "train_r_0_2"))
     for fitted, seen in ((short, long), (long, short)):
         record = provenance(rm.FitSettings(), fitted, {})["views"]
-        assert known_of(replace(seen, downscale=downscale), record) == dict(enumerate(fitted.names))
+        assert recorded_indices(replace(seen, downscale=downscale), record) == dict(enumerate(fitted.names))
         others = replace(seen, images=255 - seen.images, cameras=cameras[::-1], downscale=downscale)
-        assert known_of(others, record) == {}
+        assert recorded_indices(others, record) == {}
 
 
 def test_views_of_another_split_are_not_known_by_the_names_that_both_splits_have(tmp_path):
@@ -140,15 +140,15 @@ def test_views_of_another_split_are_not_known_by_the_names_that_both_splits_have
     train, test = (rm.load_views(tmp_path / "lego.h5", split) for split in ("train", "test"))
     assert test.names == train.names and test.source == train.source
     record = provenance(rm.FitSettings(), rm.load_views(tmp_path / "lego.h5", downscale=2), {})["views"]
-    assert list(known_of(train, record)) == [0, 1, 2]
-    assert known_of(test, record) == {}
+    assert list(recorded_indices(train, record)) == [0, 1, 2]
+    assert recorded_indices(test, record) == {}
 
 
 @pytest.mark.parametrize(
     "record", [None, "a", {}, {"names": 3, "checksums": []}, {"names": [[], None], "checksums": [{}, 1]}]
 )
 def test_a_record_that_is_none_knows_no_view(record):
-    assert known_of(FITTED, record) == {}
+    assert recorded_indices(FITTED, record) == {}
 
 
 def test_names_of_a_large_set_are_not_kept():
@@ -162,7 +162,7 @@ def test_nested_boxes_are_no_stretched_volume(tmp_path, capsys):
     cli(["info", str(tmp_path / "v.h5")], standalone_mode=False)
     assert "3 boxes of 4 x 4 x 5" in capsys.readouterr().out
     memory = Memory((12, 4, 5), 0, 1, {"grid": 1})
-    assert "grid    3 boxes of 4 x 4 x 5 samples, SH degree 0" in in_words(Forecast(memory, 10, boxes=3))
+    assert "grid    3 boxes of 4 x 4 x 5 samples, SH degree 0" in forecast_text(Forecast(memory, 10, boxes=3))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def require_moved(views, given, moved):
 def test_views_that_were_fitted_stand_where_the_fit_refined_them(shared, said, capsys):
     """And others of the set where it has them."""
     volume = replace(VOLUME, provenance=refined(FITTED[[0, 1]], "ab", **shared))
-    require_moved(as_refined(volume, FITTED), FITTED, 2)
+    require_moved(refined_views(volume, FITTED), FITTED, 2)
     assert capsys.readouterr().err == said
 
 
@@ -265,7 +265,7 @@ def test_a_viewer_s_photographs_are_those_that_a_volume_is_compared_with(of_refi
     seen, volume, folder = [], *of_refined_fit
     server = SimpleNamespace(close=lambda: None)
     monkeypatch.setattr("raymarch.viewer.server.server_process.ServerProcess", lambda port: server)
-    monkeypatch.setattr("raymarch.viewer.server.browser.announce", lambda *_, **__: None)
+    monkeypatch.setattr("raymarch.viewer.server.open_browser.announce", lambda *_, **__: None)
     monkeypatch.setattr("raymarch.viewer.view.view_file", lambda *given: seen.append(given[2]))
     cli(["view", volume, "--views", folder], standalone_mode=False)
     (views,) = seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from raymarch.cli import progress
-from raymarch.cli.progress import CountProgress, StageProgress, time_in_words
+from raymarch.cli.progress import CountProgress, StageProgress, time_text
 
 
 @pytest.fixture
@@ -53,4 +53,4 @@ def test_stages_say_what_is_left_of_each(clock, capsys):
     ("seconds", "words"), [(7, "7 s"), (99, "99 s"), (119, "2 min"), (5940, "99 min"), (6000, "1 h 40 min")]
 )
 def test_time_in_words(seconds, words):
-    assert time_in_words(seconds) == words
+    assert time_text(seconds) == words

@@ -26,10 +26,10 @@ def seen(values, met):
     ],
 )
 def test_the_first_image_s_ends_are_black_and_white_and_what_is_not_met_is_black(values, met, window, capsys):
-    image, found = modes.in_window(seen(values, met), None)
+    image, found = modes.apply_window(seen(values, met), None)
     assert found == window and f"white {window[1]:.4g}" in capsys.readouterr().err
     assert image.min() >= 0 and image.max() <= 1 and not image[np.asarray(met) == 0].any()
-    again, same = modes.in_window(seen(values, met), found)
+    again, same = modes.apply_window(seen(values, met), found)
     assert same == found and not capsys.readouterr().err
     np.testing.assert_array_equal(again, image)
 
@@ -40,7 +40,7 @@ def test_a_window_goes_with_values_alone(mode):
     march = rm.March(
         mode=mode, iso=1.0 if mode == "isosurface" else None, transfer=table if mode == "transfer" else None
     )
-    if modes.gives_values(march):
+    if modes.renders_values(march):
         modes.require_window(march, [0.0, 9.0])
     else:
         with pytest.raises(rm.RaymarchError, match="are colours; leave it out"):

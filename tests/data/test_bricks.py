@@ -10,9 +10,9 @@ from raymarch.diagnosis.floaters import opacity_in_parts
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.gradients.check_sample import part_met
+from raymarch.gradients.check_sample import crop_met
 from raymarch.gradients.parameters import Parameters, require_directions
-from raymarch.rendering.march_settings import brightest
+from raymarch.rendering.march_settings import max_colour
 from raymarch.system import resources
 from raymarch.volumes import storage
 from raymarch.volumes.activation import Activation
@@ -102,7 +102,7 @@ def test_a_sparse_volume_is_asked_as_a_dense_one(dense):
 @pytest.mark.parametrize("dense", [holed((70, 66, 9)), holed((204, 9, 40), boxes=3)])
 def test_the_part_that_a_camera_meets_most_is_that_of_the_dense_volume(dense):
     camera = Camera.look_at((3, -9, 1), tuple(dense.box.mean(0)), width=16, height=16)
-    mine, its = part_met(dense.sparse(), camera, 0), part_met(dense, camera, 0)
+    mine, its = crop_met(dense.sparse(), camera, 0), crop_met(dense, camera, 0)
     assert mine.bricks is None
     require_same(mine, its)
     np.testing.assert_array_equal(mine.world_from_index, its.world_from_index)
@@ -111,7 +111,7 @@ def test_the_part_that_a_camera_meets_most_is_that_of_the_dense_volume(dense):
 @pytest.mark.parametrize("degree", [0, 2])
 def test_the_brightest_colour_is_that_of_the_dense_volume(degree):
     dense = holed(degree=degree, activation=Activation("relu", colour="clamped"))
-    assert brightest(dense.sparse()) == brightest(dense) > 1
+    assert max_colour(dense.sparse()) == max_colour(dense) > 1
 
 
 def test_opacities_add_up_in_the_same_parts():
@@ -157,7 +157,7 @@ def test_values_of_bricks_are_those_of_the_dense_arrays_from_the_least_to_the_gr
 
 @pytest.mark.parametrize("count", [0, 7, 18])
 def test_values_are_told_from_colours_without_dense_arrays(count, monkeypatch):
-    monkeypatch.setattr(storage, "spread", lambda *_: pytest.fail("dense arrays were made"))
+    monkeypatch.setattr(storage, "spread_bricks", lambda *_: pytest.fail("dense arrays were made"))
     sparse = of_values(count, beyond=9.0)
     assert has_values_alone(sparse)
     if count:

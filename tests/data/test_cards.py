@@ -22,7 +22,7 @@ from raymarch.fitting.fit_table import TableFit
 from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.report import Fit, Report
 from raymarch.gradients.check import GradientRow
-from raymarch.html.card import card, html_of
+from raymarch.html.card import card_html, html_of
 from raymarch.rendering.renderer import Rendering
 from raymarch.volumes import thumbnails
 from raymarch.volumes.scalar_volume import middle_slices
@@ -193,7 +193,7 @@ def test_a_card_starts_no_taichi():
 
 
 def test_text_is_escaped_and_long_text_is_cut():
-    html = card(BAD, [(BAD, BAD), ("long", "x" * 5000), ("none", None)])
+    html = card_html(BAD, [(BAD, BAD), ("long", "x" * 5000), ("none", None)])
     assert "<script>" not in html and html.count("&lt;script&gt;") == 3
     assert len(html) < 3000 and "none" not in html
 
@@ -215,8 +215,8 @@ def test_a_thumbnail_is_what_a_camera_of_parallel_rays_sees():
     )
     turned = egg.moved(np.array([[0, -1, 0, 3], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]))
     for volume in (egg, turned):
-        seen = thumbnails.of_samples(volume, side=10).reshape(-1, 3)
-        rays = orthographic(volume, thumbnails.EYE, 10).rays()
+        seen = thumbnails.volume_thumbnail(volume, side=10).reshape(-1, 3)
+        rays = orthographic(volume, thumbnails.VIEW_DIRECTION, 10).rays()
         exact = reference.march(volume, rays, 2 * volume.voxel, volume.background)[:, :3]
         np.testing.assert_allclose(seen, exact, atol=0.08)
         assert abs(seen - exact).mean() < 0.01
@@ -226,12 +226,12 @@ def test_maxima_along_rays_are_those_of_the_brightest_voxel():
     values = np.zeros((40, 40, 40))
     values[30, 8, 22] = 1.0
     affine = np.diag([0.5, 0.5, 0.5, 1])
-    grey = thumbnails.of_values(values, affine)
+    grey = thumbnails.projection_thumbnail(values, affine)
     volume = rm.ScalarVolume(values, affine).as_volume()
-    camera = orthographic(volume, thumbnails.EYE, thumbnails.SIDE)
+    camera = orthographic(volume, thumbnails.VIEW_DIRECTION, thumbnails.THUMBNAIL_SIDE)
     u, v = camera.project(np.array([[15.0, 4.0, 11.0]]))[0][0]
-    where = np.argwhere(thumbnails.maxima(values, affine, thumbnails.EYE, thumbnails.SIDE) == 1)
-    assert grey.shape == (thumbnails.SIDE,) * 2
+    where = np.argwhere(thumbnails.maxima(values, affine, thumbnails.VIEW_DIRECTION, thumbnails.THUMBNAIL_SIDE) == 1)
+    assert grey.shape == (thumbnails.THUMBNAIL_SIDE,) * 2
     np.testing.assert_allclose(where.mean(0) + 0.5, (v, u), atol=1.0)
 
 
@@ -248,5 +248,9 @@ def test_a_large_volume_costs_no_more_than_a_small_one():
     large = object.__new__(Dense)  # which would look through all numbers
     values, colours = (np.broadcast_to(np.float32(0.5), (600, 600, 600, *rest)) for rest in ((), (27,)))
     vars(large).update(values=values, colours=colours)
-    density, features, strides = thumbnails.few(large, (600, 600, 600), 0.0)
-    assert max(density.shape) <= thumbnails.MOST and features.shape == (*density.shape, 3) and (strides == 7).all()
+    density, features, strides = thumbnails.thin_samples(large, (600, 600, 600), 0.0)
+    assert (
+        max(density.shape) <= thumbnails.MAX_SIDE_SAMPLES
+        and features.shape == (*density.shape, 3)
+        and (strides == 7).all()
+    )

@@ -21,7 +21,7 @@ def test_a_child_has_the_package_of_its_parent_and_python_s_own_modules(tmp_path
     (tmp_path / "beside.py").write_text("WORD = 'found'")
     (tmp_path / "colorsys.py").write_text("raise ImportError('not the one of Python')")
     (tmp_path / "work").mkdir()
-    monkeypatch.setattr(child_process, "ROOT", tmp_path)
+    monkeypatch.setattr(child_process, "PACKAGE_PARENT", tmp_path)
     command = child_process.child_command("raymarch.said", "a", "b c")
     done = subprocess.run(command, cwd=tmp_path / "work", capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("__main__ a b c 1 found\n", "")

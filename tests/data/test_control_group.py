@@ -88,7 +88,7 @@ def test_the_tightest_limit_around_a_process_counts(name, tmp_path):
 
 
 def test_memory_that_a_container_does_not_leave_is_not_free(monkeypatch):
-    here, total = resources._of_machine()
+    here, total = resources._machine_memory()
     assert here < total
     monkeypatch.setattr(resources, "memory_left", lambda: 1000)
     assert free_bytes() == 1000 < here
@@ -102,9 +102,9 @@ def test_memory_that_a_container_does_not_leave_is_not_free(monkeypatch):
 def test_what_may_be_kept_and_what_a_file_may_ask_for_are_by_the_limit_of_a_container(monkeypatch):
     total = resources.total_bytes()
     monkeypatch.setattr(resources, "memory_limit", lambda: 4000)
-    assert resources.total_bytes() == strict.memory_budget() == 4000 < total and pool._most() == 1000
+    assert resources.total_bytes() == strict.memory_budget() == 4000 < total and pool._max_kept_bytes() == 1000
     monkeypatch.setattr(resources, "memory_limit", lambda: 1 << 60)
-    assert resources.total_bytes() == resources._of_machine()[1]
+    assert resources.total_bytes() == resources._machine_memory()[1]
 
 
 def test_the_limit_is_all_that_a_container_may_take(tmp_path):
@@ -120,7 +120,7 @@ def test_the_limit_is_all_that_a_container_may_take(tmp_path):
 def test_a_system_that_does_not_tell_what_is_free_breaks_nothing(text, tmp_path):
     if text is not None:
         (tmp_path / "meminfo").write_text(text)
-    free, total = resources._of_machine(tmp_path / "meminfo")
+    free, total = resources._machine_memory(tmp_path / "meminfo")
     assert 0 < free < total
 
 

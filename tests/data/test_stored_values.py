@@ -15,8 +15,8 @@ import pytest
 
 import raymarch as rm
 from raymarch.cli import main
-from raymarch.errors import figures
-from raymarch.io.volumes.zarr import halved
+from raymarch.errors import distinct_figures
+from raymarch.io.volumes.zarr import halve
 from raymarch.volumes.default_table import default_table
 from raymarch.volumes.value_kind import COARSE_BINS, bin_range, contents_of, histogram_of
 
@@ -195,7 +195,7 @@ def test_a_table_is_made_or_the_reason_told(name):
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_pyramid_keeps_the_ends_of_a_type(kind):
     for end in (INFO[kind].min, INFO[kind].max):
-        assert (halved(np.full((4, 4, 4), end, kind)) == end).all()
+        assert (halve(np.full((4, 4, 4), end, kind)) == end).all()
 
 
 def test_bins_are_apart_in_doubles():
@@ -215,7 +215,7 @@ def test_bins_are_apart_in_doubles():
 
 
 def test_texts_of_numbers_tell_them_apart():
-    assert figures(1e7, 1e7 + 1) == ["10000000", "10000001"]
-    assert figures(0.1, 0.1) == ["0.1", "0.1"]
-    assert figures(2.0**53, 2.0**53 + 2) == ["9007199254740992", "9007199254740994"]
-    assert figures(5400000.85, step=0.05, least=3) == ["5400000.85"]
+    assert distinct_figures(1e7, 1e7 + 1) == ["10000000", "10000001"]
+    assert distinct_figures(0.1, 0.1) == ["0.1", "0.1"]
+    assert distinct_figures(2.0**53, 2.0**53 + 2) == ["9007199254740992", "9007199254740994"]
+    assert distinct_figures(5400000.85, step=0.05, least=3) == ["5400000.85"]

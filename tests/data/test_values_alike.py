@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
-from raymarch.cli.info import suggested
+from raymarch.cli.info import suggestions
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.value_kind import BINS, apart, bin_range, contents_of, kind_of
+from raymarch.volumes.value_kind import HISTOGRAM_BINS, bin_range, contents_of, distinct_range, kind_of
 from raymarch.volumes.volume import VOLUME
 
 SHAPE = (4, 5, 6)
@@ -43,14 +43,14 @@ def test_values_that_are_alike_are_told(name, steps):
         warnings.simplefilter("error")
         found = contents_of(volume)
         kind = kind_of(VOLUME("volume", volume))
-        suggested("v.npy", volume, {})
+        suggestions("v.npy", volume, {})
     assert sum(found.counts) == volume.values.size and found.low <= found.mean <= found.high
     assert np.isfinite([kind.low, kind.high, kind.ground, kind.top]).all() and kind.ground < kind.top
 
 
 @pytest.mark.parametrize("middle", [0.0, 1.0, -3.0, 1e17, -1e17, 1e30, 5e-324])
 def test_ends_of_a_range_differ_also_as_bins(middle):
-    low, high = apart(middle, middle)
+    low, high = distinct_range(middle, middle)
     assert low < high and np.float32(low) < np.float32(high)
-    edges = np.linspace(*bin_range(middle, middle, BINS), BINS + 1)
+    edges = np.linspace(*bin_range(middle, middle, HISTOGRAM_BINS), HISTOGRAM_BINS + 1)
     assert (np.diff(edges) > 0).all()

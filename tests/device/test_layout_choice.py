@@ -12,7 +12,7 @@ from raymarch import runtime
 from raymarch.device import layout_choice, memory, pool
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import block_for
-from raymarch.device.layout_choice import IN_WORDS, LayoutChoice, kind_of
+from raymarch.device.layout_choice import USE_WORDS, LayoutChoice, kind_of
 from raymarch.errors import RaymarchError
 
 MEASURED = {"fit_large": 1, "read_above": 2}
@@ -22,16 +22,16 @@ MEASURED = {"fit_large": 1, "read_above": 2}
 def cache(tmp_path, monkeypatch):
     """A cache of its own, in force."""
     monkeypatch.setenv(runtime.CACHE, str(tmp_path / "cache"))
-    monkeypatch.setenv(layout_choice.VARIABLE, "measured")
-    layout_choice.in_force.cache_clear()
+    monkeypatch.setenv(layout_choice.LAYOUT_VARIABLE, "measured")
+    layout_choice.current_choice.cache_clear()
     yield tmp_path / "cache"
-    layout_choice.in_force.cache_clear()
+    layout_choice.current_choice.cache_clear()
 
 
 def again():
     """What a process that starts now has in force."""
-    layout_choice.in_force.cache_clear()
-    return layout_choice.in_force()
+    layout_choice.current_choice.cache_clear()
+    return layout_choice.current_choice()
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def again():
 def test_each_kind_has_its_default(shape, degree, slots, kind, block):
     assert kind_of(shape, degree, slots) == kind
     assert block_for(shape, degree, slots) == getattr(LayoutChoice(), kind) == block
-    assert kind in IN_WORDS
+    assert kind in USE_WORDS
 
 
 def test_what_is_kept_is_in_force_and_the_rest_is_the_default(cache):
     assert again().date is None
-    file = layout_choice.keep(MEASURED)
+    file = layout_choice.save_choice(MEASURED)
     assert file.parent == cache
     found = again()
     assert found.choice == LayoutChoice(**MEASURED)
@@ -67,24 +67,24 @@ def test_what_is_kept_is_in_force_and_the_rest_is_the_default(cache):
 
 
 def test_measured_layouts_are_of_the_cpu(cache, monkeypatch):
-    layout_choice.keep(MEASURED)
-    monkeypatch.setattr(runtime, "on_cpu", lambda: False)
+    layout_choice.save_choice(MEASURED)
+    monkeypatch.setattr(runtime, "runs_on_cpu", lambda: False)
     assert block_for((256, 256, 256), 0, 4) == LayoutChoice().fit_large
 
 
 def test_the_variable_leaves_it_aside(cache, monkeypatch):
-    layout_choice.keep(MEASURED)
-    monkeypatch.setenv(layout_choice.VARIABLE, "default")
+    layout_choice.save_choice(MEASURED)
+    monkeypatch.setenv(layout_choice.LAYOUT_VARIABLE, "default")
     assert again().choice == LayoutChoice()
-    monkeypatch.setenv(layout_choice.VARIABLE, "fast")
+    monkeypatch.setenv(layout_choice.LAYOUT_VARIABLE, "fast")
     with pytest.raises(RaymarchError, match="RAYMARCH_LAYOUT is 'fast', want measured or default"):
         again()
 
 
 def test_what_is_forgotten_is_gone(cache):
-    assert not layout_choice.forget()
-    layout_choice.keep(MEASURED)
-    assert layout_choice.forget()
+    assert not layout_choice.delete_choice()
+    layout_choice.save_choice(MEASURED)
+    assert layout_choice.delete_choice()
     assert again().choice == LayoutChoice()
 
 
@@ -120,7 +120,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_file_that_is_no_record_is_one_line_and_the_default(name, cache, caplog):
-    file = layout_choice.keep(MEASURED)
+    file = layout_choice.save_choice(MEASURED)
     text = HOSTILE[name](json.loads(file.read_text()))
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert again().choice == LayoutChoice()
@@ -128,7 +128,7 @@ def test_a_file_that_is_no_record_is_one_line_and_the_default(name, cache, caplo
     assert line.startswith(f"layouts are the default: {file}")
     assert "raymarch tune" in line
     assert line.isprintable()
-    layout_choice.in_force()
+    layout_choice.current_choice()
     assert len(caplog.records) == 1
 
 
@@ -146,13 +146,13 @@ def test_what_is_no_file_is_one_line_too(what, cache, caplog):
 def test_a_cache_that_cannot_be_written_is_said(cache, monkeypatch):
     cache.write_text("a file")
     with pytest.raises(RaymarchError, match="cannot be written"):
-        layout_choice.keep(MEASURED)
+        layout_choice.save_choice(MEASURED)
 
 
 def test_rows_of_a_flat_grid_do_not_lie_a_power_of_two_apart():
     """Memory and its count agree, and blocks are as they were."""
     pool.release()  # else one that was made before might do, and be larger
     with Grid((8, 64, 32), 0, block=1) as grid:
-        assert grid.fields.density.shape == memory.padded(grid._tree.room, 1) == (*grid._tree.room[:1], 68, 36)
+        assert grid.fields.density.shape == memory.padded_shape(grid._tree.room, 1) == (*grid._tree.room[:1], 68, 36)
     with Grid((8, 64, 32), 0, block=4) as grid:
         assert np.prod(grid.fields.density.shape) == np.prod(grid._tree.room)

@@ -70,11 +70,11 @@ def test_images_of_volumes_of_many_shapes_compile_no_kernel_again(compiled, empt
 
 def test_calling_again_keeps_no_more(compiled):
     render(ball((20, 21, 22)), CAMERA)
-    held = pool.held()
+    held = pool.kept_bytes()
     compiled.clear()
     for _ in range(20):
         render(ball((20, 21, 22)), CAMERA)
-    assert (pool.held(), compiled) == (held, [])
+    assert (pool.kept_bytes(), compiled) == (held, [])
 
 
 def test_what_was_never_closed_is_taken_back():
@@ -82,7 +82,7 @@ def test_what_was_never_closed_is_taken_back():
     for _ in range(6):
         Renderer(ball((20, 21, 22)))
         gc.collect()
-        sizes.append(pool.held())
+        sizes.append(pool.kept_bytes())
     assert sizes[0] > 0
     assert len(set(sizes)) == 1
 
@@ -183,21 +183,21 @@ def test_a_march_goes_on_whatever_the_marks_say(distance):
 
 def test_what_another_thread_let_go_is_taken_back_by_the_right_one(empty):
     grids = [Grid((8, 8, 8), 0)]
-    size = pool.held()
+    size = pool.kept_bytes()
     thread = threading.Thread(target=grids.clear)
     thread.start()
     thread.join()
-    assert pool.held() > size
+    assert pool.kept_bytes() > size
     with Grid((8, 8, 8), 0) as grid:
         assert grid.fields is not None
-        assert pool.held() == size
+        assert pool.kept_bytes() == size
 
 
 def test_release_leaves_what_is_in_use(empty):
     with Grid((8, 8, 8), 0) as grid:
         Grid((8, 8, 8), 1).close()
         assert pool.release() > 0
-        assert pool.held() == 0
+        assert pool.kept_bytes() == 0
         grid.upload(ball((8, 8, 8)))
         np.testing.assert_array_equal(grid.download()[0], ball((8, 8, 8)).density)
     with pytest.raises(RaymarchError, match="closed"):
@@ -207,11 +207,11 @@ def test_release_leaves_what_is_in_use(empty):
 def test_no_more_is_kept_than_its_share(monkeypatch, empty):
     """Which two of them would take more than."""
     Grid((128, 128, 64), 0).close()
-    most = 3 * pool.held() // 2
-    monkeypatch.setattr(pool, "_most", lambda: most)
+    most = 3 * pool.kept_bytes() // 2
+    monkeypatch.setattr(pool, "_max_kept_bytes", lambda: most)
     for shape in [(192, 100, 60), (100, 100, 100), (128, 128, 64)]:
         Grid(shape, 0).close()
-        assert 0 < pool.held() <= most
+        assert 0 < pool.kept_bytes() <= most
 
 
 def test_what_was_unused_the_longest_is_freed_first(monkeypatch, empty):
@@ -219,8 +219,8 @@ def test_what_was_unused_the_longest_is_freed_first(monkeypatch, empty):
         Grid((48, 48, 48), degree).close()
     kept = [tree.kind[1] for tree in pool._kept]
     assert kept == [0, 1, 2]
-    most = pool.held() - 1
-    monkeypatch.setattr(pool, "_most", lambda: most)
+    most = pool.kept_bytes() - 1
+    monkeypatch.setattr(pool, "_max_kept_bytes", lambda: most)
     RayBuffer(4).close()
     assert [tree.kind[1:2] for tree in pool._kept][:2] == [(1,), (2,)]
 
@@ -229,20 +229,20 @@ def test_what_was_closed_is_kept_once(empty):
     """Whether its owner is garbage later or not: two owners of one memory would write over each other."""
     grid = Grid((8, 8, 8), 0)
     grid.close()
-    once = pool.held()
+    once = pool.kept_bytes()
     del grid
     gc.collect()
-    assert pool.held() == once
+    assert pool.kept_bytes() == once
     assert len(pool._kept) + len(pool._dropped) == 1
 
 
 def test_what_is_kept_is_freed_before_anything_is_refused(monkeypatch, empty):
     Grid((32, 32, 32), 1).close()
-    kept = pool.held()
+    kept = pool.kept_bytes()
     monkeypatch.setattr(memory, "_free_bytes", lambda: 60**3 * 30)
     assert memory.available_bytes() == 60**3 * 30 + kept > 0
     with Grid((60, 60, 60), 0):
-        assert pool.held() == 0
+        assert pool.kept_bytes() == 0
 
 
 ASKERS = {
@@ -255,17 +255,17 @@ ASKERS = {
 @pytest.mark.parametrize("name", ASKERS)
 def test_whoever_asks_for_memory_gets_what_is_kept(name, monkeypatch, empty):
     Grid((32, 32, 32), 1).close()
-    kept = pool.held()
+    kept = pool.kept_bytes()
 
     def free() -> int:
-        return 10**6 + kept - pool.held()
+        return 10**6 + kept - pool.kept_bytes()
 
     for module, ask in ((memory, "_free_bytes"), (resources, "free_bytes")):
         monkeypatch.setattr(module, ask, free)
     ASKERS[name](800_000)
-    assert pool.held() == kept
+    assert pool.kept_bytes() == kept
     ASKERS[name](1_000_000)
-    assert pool.held() == 0
+    assert pool.kept_bytes() == 0
 
 
 def test_release_belongs_to_the_thread_that_started(empty):
@@ -303,8 +303,8 @@ def test_a_ray_takes_as_many_numbers_as_memory_counts():
 )
 def test_what_cannot_be_made_as_a_whole_gives_back_its_first_part(make, monkeypatch):
     given: list[pool.Tree] = []
-    give = pool.give
-    monkeypatch.setattr(pool, "give", lambda tree: (given.append(tree), give(tree)))
+    give = pool.return_tree
+    monkeypatch.setattr(pool, "return_tree", lambda tree: (given.append(tree), give(tree)))
     monkeypatch.setattr(RayBuffer, "__init__", lambda *_: pytest.fail("no room for rays"))
     with pytest.raises(pytest.fail.Exception, match="no room"):
         make(ball((4, 4, 4)))
@@ -325,13 +325,13 @@ OWNERS = {
 @pytest.mark.parametrize("name", OWNERS)
 def test_an_owner_whose_constructor_fails_gives_its_memory_back(name, monkeypatch):
     given: list[pool.Tree] = []
-    give, own = pool.give, Owner._own
+    give, own = pool.return_tree, Owner._own
 
     def failing(self, *args, **how):
         own(self, *args, **how)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pool, "give", lambda tree: (given.append(tree), give(tree)))
+    monkeypatch.setattr(pool, "return_tree", lambda tree: (given.append(tree), give(tree)))
     monkeypatch.setattr(Owner, "_own", failing)
     with pytest.raises(KeyboardInterrupt):
         OWNERS[name]()

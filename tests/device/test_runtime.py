@@ -167,7 +167,7 @@ def test_a_thread_that_has_ended_is_not_taken_for_its_successor(monkeypatch):
 @pytest.fixture
 def unset(monkeypatch):
     """Nothing is said of the cache."""
-    for name in (kernel_cache.CACHE, "XDG_CACHE_HOME", "LOCALAPPDATA"):
+    for name in (kernel_cache.CACHE_VARIABLE, "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
@@ -193,7 +193,7 @@ def test_kernels_are_kept_where_taichi_itself_would_keep_them(unset, tmp_path):
 
 
 def test_the_users_own_folder_of_kernels_is_left_to_taichi_to_read(unset, tmp_path):
-    unset.setenv(kernel_cache.CACHE, str(tmp_path / "own"))
+    unset.setenv(kernel_cache.CACHE_VARIABLE, str(tmp_path / "own"))
     assert kernel_cache.cache_argument() == {}
     assert kernel_cache.cache_folder() == tmp_path / "own"
 
@@ -209,8 +209,8 @@ def test_on_windows_kernels_are_kept_among_the_users_data_where_taichi_can_read_
 
 @pytest.mark.parametrize(("age", "stays"), [(60.0, True), (3600.0, False)])
 def test_the_lock_of_a_process_that_was_killed_is_removed_and_that_of_one_at_work_is_not(age, stays, unset, tmp_path):
-    unset.setenv(kernel_cache.CACHE, str(tmp_path))
-    lock = tmp_path / kernel_cache.LOCK
+    unset.setenv(kernel_cache.CACHE_VARIABLE, str(tmp_path))
+    lock = tmp_path / kernel_cache.LOCK_FILE
     lock.touch()
     then = time.time() - age
     os.utime(lock, (then, then))

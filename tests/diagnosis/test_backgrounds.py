@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.diagnosis.backgrounds import masks_alone, standing_still
-from raymarch.diagnosis.diagnose import diagnose, in_short
-from raymarch.views.mask_alpha import with_masks_as_alpha
+from raymarch.diagnosis.backgrounds import isolating_masks, static_background
+from raymarch.diagnosis.diagnose import diagnose, quick_findings
+from raymarch.views.mask_alpha import masks_to_alpha
 
 SIZE, COUNT = 48, 16
 LIKE = rm.Camera.look_at((4, 0, 1), width=SIZE, height=SIZE, fov=0.7)
@@ -50,7 +50,7 @@ def test_a_background_that_stands_still_is_told_from_shuffled_images(noise):
     views = turntable(STILL, noise)
     (found,) = [each for each in diagnose(views) if each.severity == "error"]
     assert found.code == "static-background" and "alpha" in found.cure
-    assert "static-background" in [each.code for each in in_short(views)]
+    assert "static-background" in [each.code for each in quick_findings(views)]
 
 
 QUIET = {
@@ -59,7 +59,7 @@ QUIET = {
     "black": lambda: turntable(np.zeros((SIZE, SIZE, 3))),
     "a watermark": lambda: turntable(lambda i: np.where(np.arange(SIZE)[:, None, None] < 3, STILL, moving(i))),
     "cameras that stand still": lambda: replace(turntable(STILL), cameras=[RING[0]] * COUNT),
-    "alpha": lambda: with_masks_as_alpha(replace(turntable(STILL), masks=SHOWN)),
+    "alpha": lambda: masks_to_alpha(replace(turntable(STILL), masks=SHOWN)),
     "masks": lambda: replace(turntable(STILL), masks=SHOWN),
     "few views": lambda: turntable(STILL)[:3],
 }
@@ -67,30 +67,30 @@ QUIET = {
 
 @pytest.mark.parametrize("what", QUIET)
 def test_nothing_is_said_of_other_backgrounds(what):
-    assert standing_still(QUIET[what]()) is None
+    assert static_background(QUIET[what]()) is None
 
 
 def test_the_cure_of_a_still_background_is_masks_as_alpha():
     views = turntable(STILL)
-    assert standing_still(views) is not None
-    cured = with_masks_as_alpha(replace(views, masks=SHOWN))
-    assert standing_still(cured) is None and masks_alone(cured) is None
+    assert static_background(views) is not None
+    cured = masks_to_alpha(replace(views, masks=SHOWN))
+    assert static_background(cured) is None and isolating_masks(cured) is None
 
 
 def test_masks_that_leave_an_object_alone_are_better_as_alpha():
     views = replace(turntable(STILL), masks=SHOWN)
-    found = masks_alone(views)
+    found = isolating_masks(views)
     assert found is not None and found.code == "masks-not-alpha" and "--masks alpha" in found.cure
     assert "masks-not-alpha" in [each.code for each in diagnose(views)]
-    assert "masks-not-alpha" in [each.code for each in in_short(views)]
-    assert masks_alone(with_masks_as_alpha(views)) is None
+    assert "masks-not-alpha" in [each.code for each in quick_findings(views)]
+    assert isolating_masks(masks_to_alpha(views)) is None
 
 
 def test_inverted_masks_are_told_and_cured():
     views = replace(turntable(moving), masks=[~shown for shown in SHOWN])
-    found = masks_alone(views)
+    found = isolating_masks(views)
     assert found is not None and found.code == "masks-inverted" and "invert them" in found.cure
-    assert masks_alone(replace(views, masks=SHOWN)).code == "masks-not-alpha"
+    assert isolating_masks(replace(views, masks=SHOWN)).code == "masks-not-alpha"
 
 
 def passer_by(i):
@@ -107,10 +107,10 @@ def circle(_):
 
 @pytest.mark.parametrize("mask", [passer_by, circle], ids=["a passer-by", "a lens"])
 def test_masks_that_mean_unknown_are_left_as_they_are(mask):
-    assert masks_alone(replace(turntable(moving), masks=[mask(i) for i in range(COUNT)])) is None
+    assert isolating_masks(replace(turntable(moving), masks=[mask(i) for i in range(COUNT)])) is None
 
 
 @pytest.mark.parametrize("masked", [0.25, 0.75])
 def test_views_of_which_some_have_no_mask_are_left_as_they_are(masked):
     masks = [shown if i < masked * COUNT else None for i, shown in enumerate(SHOWN)]
-    assert masks_alone(replace(turntable(moving), masks=masks)) is None
+    assert isolating_masks(replace(turntable(moving), masks=masks)) is None

@@ -14,13 +14,13 @@ from PIL import Image
 import raymarch as rm
 from raymarch.diagnosis import extent, intrinsics
 from raymarch.diagnosis import images as exposures_of_views
-from raymarch.diagnosis.diagnose import examine, in_short
-from raymarch.diagnosis.poses import convention
+from raymarch.diagnosis.diagnose import examine, quick_findings
+from raymarch.diagnosis.poses import pose_convention
 from raymarch.fitting.plan.survey import Survey
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
-from raymarch.matching.epipolar import agreeing, distances, nearness, poses_of, sight
+from raymarch.matching.epipolar import distances, epipolar_tolerance, match_directions, matches_agree, poses_of
 from raymarch.matching.matches import Matches, features_of, neighbours
 from raymarch.matching.points import matched_points
 from raymarch.views.agreement import alpha_of
@@ -171,12 +171,12 @@ def test_cameras_in_one_place_agree_on_matches_of_one_ray_alone():
     poses[:, :3, 3] += np.array([0.3, 0.1, -4.0]) + 1e-14 * rng.normal(size=(6, 3))
     first, second = rng.integers(0, 6, (2, count))
     matches = Matches(first, second, rng.uniform(0, 64, (count, 2)), rng.uniform(0, 64, (count, 2)))
-    seen, near = sight(cameras, matches), nearness(cameras, matches)
-    assert agreeing(poses, matches, seen, near).mean() < 0.1
+    seen, near = match_directions(cameras, matches), epipolar_tolerance(cameras, matches)
+    assert matches_agree(poses, matches, seen, near).mean() < 0.1
     one = seen._replace(
         first=np.einsum("nba,nbc,nc->na", poses[first][:, :3, :3], poses[second][:, :3, :3], seen.second)
     )
-    assert agreeing(poses, matches, one, near).all()
+    assert matches_agree(poses, matches, one, near).all()
     apart = one._replace(first=one.first + 0.01 * np.cross(one.first, rng.normal(size=(count, 3))))
     told = np.linalg.norm(np.cross(one.first, apart.first), axis=1) * seen.pixels / np.sqrt(2)
     np.testing.assert_allclose(np.abs(distances(poses, matches, apart)), told, rtol=0.05)
@@ -190,7 +190,9 @@ def test_a_thing_alike_from_all_around_is_no_other_convention():
     first, second = np.array([(i, (i + 1) % 12) for i in range(12) for _ in range(10)]).T
     at = np.random.default_rng(3).uniform(16, 48, (120, 2))
     matches = Matches(first, second, at, at)
-    finding, _ = convention(poses_of(cameras), matches, sight(cameras, matches), nearness(cameras, matches))
+    finding, _ = pose_convention(
+        poses_of(cameras), matches, match_directions(cameras, matches), epipolar_tolerance(cameras, matches)
+    )
     assert finding is None
 
 
@@ -205,7 +207,7 @@ def test_intrinsics_are_not_told_by_a_few_views_that_stand_close(count, noise):
     i, j = np.triu_indices(count, 1)
     ends = np.repeat(i, 200), np.repeat(j, 200)
     matches = Matches(*ends, np.concatenate([at[k] for k in i]), np.concatenate([at[k] for k in j]))
-    seen, poses = sight(cameras, matches), poses_of(cameras)
+    seen, poses = match_directions(cameras, matches), poses_of(cameras)
     assert intrinsics.focal(cameras, matches, seen, poses)[0] is None
     assert intrinsics.lens(cameras, matches, seen, poses) is None
 
@@ -243,7 +245,7 @@ def test_the_focal_length_of_fisheyes_comes_out(kind, wrong):
     at = [np.concatenate([pixels[pair[k]][both[pair]] for pair in pairs]) for k in (0, 1)]
     matches = Matches(first, second, *(each + 0.3 * rng.normal(size=each.shape) for each in at))
     given = [replace(camera, focal=(true * wrong, true * wrong)) for camera in cameras]
-    finding, _ = intrinsics.focal(given, matches, sight(given, matches), poses_of(given))
+    finding, _ = intrinsics.focal(given, matches, match_directions(given, matches), poses_of(given))
     factor = float(finding.message.split("times ")[1].split()[0])
     assert factor == pytest.approx(1 / wrong, rel=0.01)
 
@@ -270,12 +272,12 @@ def test_images_are_ordered_by_the_numbers_that_their_names_have_whatever_else_i
 @pytest.mark.parametrize("fault", ["OpenCV poses", "transposed", "world-to-camera", "premultiplied", "linear light"])
 def test_what_is_certain_is_said_before_a_fit(fault):
     views, _, code = FAULTS[fault]
-    assert [each.code for each in in_short(views)] == [code]
+    assert [each.code for each in quick_findings(views)] == [code]
 
 
 @pytest.mark.parametrize("views", [ROOM, BALL, BENT, scaled(2.0), turned(), drifting(1.0)])
 def test_what_is_not_certain_is_not_said_before_a_fit(views):
-    assert in_short(views) == []
+    assert quick_findings(views) == []
 
 
 @pytest.mark.parametrize("channels", [3, 4])

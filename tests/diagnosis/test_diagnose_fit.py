@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.diagnosis.diagnose_fit import _exposure, _gap, _of_other_views, of_volume
+from raymarch.diagnosis.diagnose_fit import _exposure, _other_views_finding, _psnr_gap, volume_findings
 from raymarch.geometry.orbit import orbit
 
 TRUTH = np.random.default_rng(0).uniform(0.1, 0.8, (4, 24, 32, 3))
@@ -41,7 +41,7 @@ FOUND = [[f"{i}", gain, gain, gain, 0.0, 0.0, 0.0] for i, gain in enumerate(GAIN
     ],
 )
 def test_the_gap_is_of_numbers_or_said_not_to_be_known(fitted, held_out, severity):
-    found = _gap(fitted, held_out)
+    found = _psnr_gap(fitted, held_out)
     assert (found and found.severity) == severity
     assert found is None or ("nan" not in found.message and "inf" not in found.message)
 
@@ -50,7 +50,7 @@ def test_the_gap_is_of_numbers_or_said_not_to_be_known(fitted, held_out, severit
     ("shown", "code"), [(NEAR, None), (EXPOSED, None), (TRUTH[::-1], "other-set"), (np.ones_like(TRUTH), "other-set")]
 )
 def test_a_volume_of_another_set_is_found(shown, code):
-    found = _of_other_views(volume(views={"source": "/sets/tower"}), rendered(shown))
+    found = _other_views_finding(volume(views={"source": "/sets/tower"}), rendered(shown))
     assert (found and found.code) == code
     assert found is None or "/sets/tower" in found.message
 
@@ -58,7 +58,7 @@ def test_a_volume_of_another_set_is_found(shown, code):
 @pytest.mark.parametrize("counts", [ALL, NONE])
 @pytest.mark.parametrize("provenance", [{}, {"views": 3}, {"views": {"source": ["x"]}}])
 def test_a_volume_of_no_known_set_is_looked_at_too(provenance, counts):
-    found = _of_other_views(volume(**provenance), rendered(1 - TRUTH, counts=counts))
+    found = _other_views_finding(volume(**provenance), rendered(1 - TRUTH, counts=counts))
     assert (found is None) == (counts is NONE)
 
 
@@ -104,7 +104,7 @@ def test_what_no_view_sees_is_told_of_the_world_however_the_samples_lie(axes):
     )
     ring = orbit((0, 0.6, 0), 3.0, 8, like=rm.Camera.look_at((3, 0, 0), fov=0.25, width=16, height=16))
     views = rm.Views(ring, np.full((8, 16, 16, 3), 255, np.uint8))
-    found = [[each for each in of_volume(one, views) if each.code == "unseen"] for one in (upright, other)]
+    found = [[each for each in volume_findings(one, views) if each.code == "unseen"] for one in (upright, other)]
     assert found[0] == found[1]
     assert all("no view looks at" in each.message for each in found[0]) and found[0]
 
@@ -118,4 +118,4 @@ def test_images_without_alpha_are_looked_at_before_the_volumes_own_background():
     codes = {finding.code for finding in rm.diagnose_fit(ball, rm.Views(ring, images))}
     assert not codes & {"other-set", "exposure"}
     shown = rendered(images / 255, np.ones((4, 16, 16, 3)), np.ones((16, 16), bool))
-    assert _of_other_views(ball, shown).code == "other-set"
+    assert _other_views_finding(ball, shown).code == "other-set"

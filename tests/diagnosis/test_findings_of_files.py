@@ -14,11 +14,11 @@ from PIL import Image
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.cli.doctor import _of_fit_to_come, _print
+from raymarch.cli.doctor import _planned_fit, _print
 from raymarch.cli.fit import _preset_of
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.reading import read_set
+from raymarch.diagnosis.read_set import read_set
 from raymarch.fitting.plan.bounds import box_of_scene
 from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import preset_of_views
@@ -118,12 +118,12 @@ def test_where_there_are_but_notes_it_is_said(severity, last, capsys):
 @pytest.mark.parametrize("own", [None, [(-9, -9, -9), (9, 9, 9)]])
 def test_preset_and_box_are_those_of_a_fit(own):
     views, box = replace(VIEWS, box=own), np.array([(0, 0, 0), (1, 1, 1)])
-    preset, taken, looked_at = _of_fit_to_come(views, None)  # photographs of a room, the cameras in the box if any
+    preset, taken, looked_at = _planned_fit(views, None)  # photographs of a room, the cameras in the box if any
     np.testing.assert_array_equal(taken, box_of_scene(Survey(views)))
     assert preset == preset_of_views(views) == "photos" and looked_at.box is None
-    preset, taken, _ = _of_fit_to_come(views, box)
+    preset, taken, _ = _planned_fit(views, box)
     assert preset == preset_of_views(views, box) == "default" and taken is box
-    assert _of_fit_to_come(ball(4), None)[:2] == ("default", None)
+    assert _planned_fit(ball(4), None)[:2] == ("default", None)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_which_preset_a_fit_takes_is_said_where_another_could_be_meant(views, bo
 
 def test_a_box_outside_of_which_cameras_are_is_that_of_a_fit():
     views = replace(VIEWS, box=[(0, 0, 0), (1, 1, 1)])
-    preset, taken, looked_at = _of_fit_to_come(views, None)
+    preset, taken, looked_at = _planned_fit(views, None)
     assert preset == "default" and taken is views.box is looked_at.box
 
 

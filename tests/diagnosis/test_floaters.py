@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.diagnosis.diagnose_fit import of_volume
-from raymarch.diagnosis.floaters import pieces
+from raymarch.diagnosis.diagnose_fit import volume_findings
+from raymarch.diagnosis.floaters import label_pieces
 from raymarch.volumes.activation import Activation
 
 RING = rm.orbit((0, 0, 0), 4.0, 8, like=rm.Camera.look_at((4, 0, 0), fov=0.7, width=32, height=32))
@@ -48,7 +48,7 @@ BEFORE = both(*[ball(0.92 * camera.position, 0.25, box=4.0) for camera in RING],
 )
 def test_what_is_loose_near_or_hidden_is_found(volume, cameras, codes, kept):
     views = rm.Views(cameras, np.zeros((8, 32, 32, 3), np.uint8))
-    assert [each.code for each in of_volume(kept(volume), views)] == codes
+    assert [each.code for each in volume_findings(kept(volume), views)] == codes
 
 
 @pytest.mark.parametrize("near", [None, 0.0, 0.05, 0.2, 0.65, 0.85, 0.95])
@@ -56,7 +56,7 @@ def test_the_cure_of_matter_before_cameras_is_another_setting_than_the_fit_had(n
     fitted = replace(BEFORE, provenance={"settings": {"near": near}})
     (cure,) = [
         each.cure
-        for each in of_volume(fitted, rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8)))
+        for each in volume_findings(fitted, rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8)))
         if each.code == "near-cameras"
     ]
     assert ("--preset photos" in cure) == ((near or 0.0) < 0.15)
@@ -67,7 +67,7 @@ def test_the_cure_of_matter_before_cameras_is_another_setting_than_the_fit_had(n
 @pytest.mark.parametrize("had", [None, 0.0, 1.5e-3, 2e-2])
 def test_the_cure_of_floaters_is_more_than_the_fit_had(had):
     fitted = replace(both(BODY, *SPECKS), provenance={"settings": {"tv_density": had, "sparsity": had}})
-    (found,) = of_volume(fitted, rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8)))
+    (found,) = volume_findings(fitted, rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8)))
     weights = [float(text) for text in re.findall(r"=([0-9.e-]+)", found.cure)]
     assert len(weights) == 2
     assert min(weights) > (had or 0.0)
@@ -75,7 +75,7 @@ def test_the_cure_of_floaters_is_more_than_the_fit_had(had):
 
 def test_pieces_are_told_apart_as_a_flood_would():
     full = np.random.default_rng(1).uniform(size=(9, 8, 7)) < 0.12
-    label, seen = pieces(full), np.zeros(full.shape, int)
+    label, seen = label_pieces(full), np.zeros(full.shape, int)
     for start in np.argwhere(full):
         flood = [tuple(start)]
         while flood:
@@ -93,6 +93,6 @@ def test_values_are_not_read_as_opacity():
     loose = both(BODY, *SPECKS)
     values = rm.Volume(loose.density, np.zeros_like(loose.features), loose.world_from_index, Activation("identity"))
     views = rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8))
-    assert of_volume(values, views) == []
+    assert volume_findings(values, views) == []
     coloured = rm.Volume(loose.density, loose.features, loose.world_from_index, Activation("identity"))
-    assert [each.code for each in of_volume(coloured, views)] == ["floaters"]
+    assert [each.code for each in volume_findings(coloured, views)] == ["floaters"]

@@ -3,8 +3,14 @@
 import re
 from pathlib import Path
 
-from raymarch.io.image_sets.camera_keys import AXES, DISTORTION, FISHEYE, PERSPECTIVE, UNREAD_LENSES
-from raymarch.io.image_sets.camera_models import COLMAP
+from raymarch.io.image_sets.camera_keys import (
+    AXIS_SIGNS,
+    DISTORTION_KEYS,
+    FISHEYE_MODEL,
+    PERSPECTIVE_MODELS,
+    UNREAD_LENSES,
+)
+from raymarch.io.image_sets.camera_models import COLMAP_MODELS
 from raymarch.io.image_sets.load import READERS
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "image-sets.md").read_text()
@@ -18,12 +24,12 @@ def test_every_reader_has_a_row_and_a_section():
 
 
 def test_every_camera_model_and_key_of_a_lens_is_named():
-    names = {model.name for model in COLMAP.values()} | {
-        *PERSPECTIVE,
-        FISHEYE,
-        *AXES,
+    names = {model.name for model in COLMAP_MODELS.values()} | {
+        *PERSPECTIVE_MODELS,
+        FISHEYE_MODEL,
+        *AXIS_SIGNS,
         *UNREAD_LENSES,
         "k1",
-        *DISTORTION[3:],
+        *DISTORTION_KEYS[3:],
     }
     assert {name for name in names if f"`{name}`" not in TEXT} == set()

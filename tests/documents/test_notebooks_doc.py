@@ -39,9 +39,9 @@ async def run(cells, names):
 
 
 def test_the_cells_run(monkeypatch):
-    monkeypatch.setattr(view, "in_kernel", lambda: True)
+    monkeypatch.setattr(view, "runs_in_kernel", lambda: True)
     assert all(large in "".join(CELLS) for large in SMALLER)
-    monkeypatch.setattr(notebook_view, "STILL", (40, 30))
+    monkeypatch.setattr(notebook_view, "STILL_SIZE", (40, 30))
     names = {"views": drive.ball_views()}
     shown = asyncio.run(run(CELLS, names))
     volume, turned, image, watched, fitted = shown

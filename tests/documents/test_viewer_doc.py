@@ -12,8 +12,7 @@ from skips import require_extra
 from raymarch.cli.fit import fit
 from raymarch.cli.render import render
 from raymarch.cli.view import view
-from raymarch.viewer import request_head
-from raymarch.viewer.server import guard, server
+from raymarch.viewer.server import guard, request_head, server
 
 CODE = r"Refusal\((\d+)"
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "viewer.md").read_text()
@@ -34,4 +33,4 @@ def test_the_options_are_there():
 def test_its_refusals_are_the_guards():
     listed = set(re.findall(r"\b4\d\d\b|\b503\b", TEXT.partition("## Who can see it")[2]))
     known = {each for room in (guard, request_head, server) for each in re.findall(CODE, inspect.getsource(room))}
-    assert listed == known - {"426"} and f"{guard.MOST_MESSAGE >> 10} KiB" in TEXT and guard.MOST_PAGES == 16
+    assert listed == known - {"426"} and f"{guard.MAX_MESSAGE_BYTES >> 10} KiB" in TEXT and guard.MAX_PAGES == 16

@@ -132,10 +132,10 @@ IN_BOX = ((CORNERS.min(0) <= PIXELS) & (PIXELS <= CORNERS.max(0))).all(-1)  # se
 UNLIKE_BLACK = views_of(3).rgb(0).max(-1) > 0.1
 SETS = {
     "photographs": (views_of(3), None, ""),
-    "alpha": (views_of(4), MASK, held_out.ALPHA),
-    "masks": (views_of(3, OTHER), OTHER, held_out.MASK),
-    "alpha and masks": (views_of(4, OTHER), MASK & OTHER, held_out.BOTH),
-    "box": (replace(views_of(3), background=(0, 0, 0), box=BOX), IN_BOX & UNLIKE_BLACK, held_out.BOX),
+    "alpha": (views_of(4), MASK, held_out.ALPHA_MASK),
+    "masks": (views_of(3, OTHER), OTHER, held_out.SET_MASK),
+    "alpha and masks": (views_of(4, OTHER), MASK & OTHER, held_out.SET_AND_ALPHA_MASK),
+    "box": (replace(views_of(3), background=(0, 0, 0), box=BOX), IN_BOX & UNLIKE_BLACK, held_out.BOX_MASK),
     "box about a camera": (replace(views_of(3), box=5 * np.array(BOX)), None, ""),
 }
 
@@ -147,7 +147,7 @@ def test_a_view_is_scored_as_a_whole_and_inside(views, inside, by):
     assert found.ssim == ssim(IMAGE, views.rgb(0), views.mask(0))
     assert found.psnr_halves == psnr_halves(IMAGE, views.rgb(0), views.mask(0))
     assert found.lpips is None
-    assert held_out.told_by(views) == by
+    assert held_out.mask_source(views) == by
     if inside is None:
         assert found.psnr_masked is found.ssim_masked is None
     else:

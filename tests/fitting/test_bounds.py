@@ -11,7 +11,7 @@ import pytest
 import single as worker
 
 from raymarch.device.image_store import ImageStore
-from raymarch.diagnosis.extent import far_away
+from raymarch.diagnosis.extent import distant_cameras
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.plan.bounds import find_box, visual_hull
@@ -20,7 +20,7 @@ from raymarch.geometry.boxes import grid_of_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import look_at
-from raymarch.views.agreement import dissenters, why_nothing
+from raymarch.views.agreement import dissenters, no_place_reason
 from raymarch.views.focus import focus
 from raymarch.views.views import Views
 
@@ -369,7 +369,7 @@ def sized(views, width, height):
 @pytest.mark.parametrize("cause", NOTHING)
 def test_why_no_place_is_found_is_told(cause):
     views = NOTHING[cause](ball())
-    assert re.match(cause, why_nothing(views, *focus(views.cameras)))
+    assert re.match(cause, no_place_reason(views, *focus(views.cameras)))
 
 
 def test_views_of_one_pose_are_told():
@@ -387,7 +387,7 @@ def test_views_far_from_the_origin_are_not_of_one_pose():
 
 def test_a_world_that_single_precision_does_not_resolve_is_doubted():
     far = posed(ball(), lambda _, pose: pose + np.pad([[5e6], [4e5], [0]], ((0, 1), (3, 0))))
-    assert "5e+06 world units from the origin, where single precision is good to 0.6" in far_away(far).message
+    assert "5e+06 world units from the origin, where single precision is good to 0.6" in distant_cameras(far).message
 
 
 def outwards(fov):

@@ -22,9 +22,9 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints import checkpoints as module
 from raymarch.fitting.checkpoints.checkpoint import load_checkpoint, require_same, samples_of, save_checkpoint
 from raymarch.fitting.checkpoints.checkpoints import Checkpoints
-from raymarch.fitting.checkpoints.file import LONGEST_NOTE, Stream, read_record, write_streamed
+from raymarch.fitting.checkpoints.file import MAX_NOTE_LENGTH, Stream, read_record, write_streamed
 from raymarch.fitting.fit import fit
-from raymarch.fitting.fitter import REPORT_EVERY, Fitter
+from raymarch.fitting.fitter import REPORT_INTERVAL, Fitter
 from raymarch.fitting.plan import resolution
 from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.pruning import narrow
@@ -59,7 +59,7 @@ def step_to(one: Fitter, step: int) -> None:
     """Step as `run` does, reports included."""
     while one.steps_done < step:
         one.step()
-        if one.steps_done % REPORT_EVERY == 0:
+        if one.steps_done % REPORT_INTERVAL == 0:
             one.report()
 
 
@@ -229,7 +229,7 @@ def test_slabs_of_any_thickness_make_one_file(monkeypatch, tmp_path):
     with fitter() as one:
         step_to(one, 5)
         for size in (1, 30_000, 1 << 30):
-            monkeypatch.setattr("raymarch.fitting.checkpoints.checkpoint.SLAB", size)
+            monkeypatch.setattr("raymarch.fitting.checkpoints.checkpoint.SLAB_BYTES", size)
             save_checkpoint(one, tmp_path / "c")
             with h5py.File(tmp_path / "c") as file:
                 digests.append(file["samples"][()].tobytes())
@@ -302,7 +302,7 @@ def test_the_note_of_a_checkpoint_stays_until_another_is_given(tmp_path):
         save_checkpoint(one, path, note="mine")
     for given, kept in (("", "mine"), ("another", "another")):
         with fitter() as two:
-            saving = module.Saving(Checkpoints(path, resume=True, note=given))
+            saving = module.CheckpointSaver(Checkpoints(path, resume=True, note=given))
             saving.begin(two)
             two.step()
             saving.save(two)
@@ -314,7 +314,7 @@ def test_a_note_that_no_reader_takes_is_not_written(saved, tmp_path):
     """And the older checkpoint stays as it was."""
     path = tmp_path / "c"
     shutil.copy(saved.path, path)
-    before, longest = path.read_bytes(), "x" * LONGEST_NOTE
+    before, longest = path.read_bytes(), "x" * MAX_NOTE_LENGTH
     said = "note has 1,048,577 letters, want a text of at most 1,048,576 letters; shorten it"
     with fitter() as one:
         for save in (save_checkpoint, lambda one, path, note: Checkpoints(path, note=note)):
@@ -334,7 +334,7 @@ def test_a_full_disk_is_said_and_the_fit_goes_on(monkeypatch, tmp_path, caplog, 
     def full(file, at, data):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("raymarch.fitting.checkpoints.file._put", full)
+    monkeypatch.setattr("raymarch.fitting.checkpoints.file._write_all", full)
     with caplog.at_level(logging.WARNING):
         result = fit(
             views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, every=1e-9, resume=True)
@@ -375,7 +375,7 @@ def test_a_disk_without_room_is_refused_before_the_first_step(monkeypatch, tmp_p
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
     with fitter() as one, pytest.raises(RaymarchError, match="bytes are to be written but 1,000 are free"):
-        module.Saving(Checkpoints(tmp_path / "c")).begin(one)
+        module.CheckpointSaver(Checkpoints(tmp_path / "c")).begin(one)
 
 
 def turned_a_bit(seen):
@@ -435,10 +435,12 @@ CHANGES = [
 
 @pytest.mark.parametrize(("changes", "said"), CHANGES)
 def test_other_settings_are_refused_by_name(changes, said, saved):
-    from raymarch.fitting.settings.settings import changed
+    from raymarch.fitting.settings.settings import change_settings
 
     with pytest.raises(RaymarchError, match=said):
-        require_same(read_record(saved.path), replace(saved.plan, settings=changed(SETTINGS, **changes)), saved.path)
+        require_same(
+            read_record(saved.path), replace(saved.plan, settings=change_settings(SETTINGS, **changes)), saved.path
+        )
 
 
 def test_another_box_is_refused_and_another_budget_is_not(saved):
@@ -460,7 +462,7 @@ def test_a_grid_in_bricks_is_another(saved):
 def test_a_resolution_that_was_found_is_that_of_the_fit_gone_on_with(asked, monkeypatch, tmp_path):
     """By fewer threads, or with less memory, another would be found."""
     how = {"steps": 6, "resolution": asked, "rays": 256, "sh_degree": 0, "slots": 1}
-    monkeypatch.setattr(resolution, "LEAST", 8)
+    monkeypatch.setattr(resolution, "MIN_RESOLUTION", 8)
     monkeypatch.setattr(resolution, "RAYS_A_SAMPLE", 0.02 * resolution.RAYS_A_SAMPLE)
     with Fitter(views(), "default", box=drive.BALL_BOX, **how) as one:
         one.step()

@@ -22,7 +22,7 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.plan.bounds import frustum_for
 from raymarch.fitting.plan.budget import require_budget
 from raymarch.fitting.plan.survey import Survey
-from raymarch.fitting.schedule import DONE, ending, is_early
+from raymarch.fitting.schedule import DONE, describe_ending, is_early
 from raymarch.fitting.settings.objective import Objective, Regulariser
 from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.camera import Camera
@@ -228,12 +228,12 @@ def test_more_seconds_make_a_fit_that_time_ended_a_whole_one():
 
 def test_steps_alone_lift_the_limit_of_time_as_is_said():
     settings = preset("quick")
-    told = ending(412, settings)
+    told = describe_ending(412, settings)
     assert told == (
         "done at step 412 of 600, when its 45 s were over; --steps 600 (steps=600) alone lifts the limit of time"
     )
-    assert preset("quick", steps=600).seconds is None and ending(600, preset("quick", steps=600)) == DONE
-    assert ending(600, settings) == DONE
+    assert preset("quick", steps=600).seconds is None and describe_ending(600, preset("quick", steps=600)) == DONE
+    assert describe_ending(600, settings) == DONE
     assert preset("quick", seconds=60).steps is None
     assert (preset("quick", steps=9, seconds=60).steps, preset("quick", steps=9, seconds=60).seconds) == (9, 60)
 

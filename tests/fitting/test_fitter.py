@@ -22,11 +22,11 @@ from raymarch.evaluation.held_out import evaluate
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting import clock as clock_module
 from raymarch.fitting.fit import fit
-from raymarch.fitting.fitter import REPORT_EVERY, Fitter
+from raymarch.fitting.fitter import REPORT_INTERVAL, Fitter
 from raymarch.fitting.pruning import Pruning
 from raymarch.fitting.settings.objective import LOSSES
 from raymarch.fitting.settings.settings import preset
-from raymarch.fitting.through_table import activation_through, clear_value
+from raymarch.fitting.table_activation import activation_through, clear_value
 from raymarch.geometry.boxes import grid_of_box
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import render
@@ -238,7 +238,7 @@ def test_any_background_with_and_without_alpha(background, channels):
 
 @pytest.mark.parametrize(("steps", "wanted"), [(60, [25, 50, 60]), (50, [25, 50]), (7, [7])])
 def test_reports_come_every_so_often_and_at_the_end(steps, wanted):
-    assert REPORT_EVERY == 25
+    assert REPORT_INTERVAL == 25
     shown = []
     result = fitted(steps=steps, show=shown.append)
     assert [r.step for r in shown] == wanted

@@ -19,7 +19,15 @@ from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.forecast import LOOK, PROBE, SETTLED, Cost, Kind, forecast, forecast_rendering
+from raymarch.fitting.forecast import (
+    OCCUPANCY_COST,
+    PROBE_STEPS,
+    SETTLED_COST,
+    Cost,
+    Kind,
+    forecast,
+    forecast_rendering,
+)
 from raymarch.fitting.plan.budget import (
     images_of_fit,
     memory_of_fit,
@@ -28,13 +36,13 @@ from raymarch.fitting.plan.budget import (
     room_to_grow,
 )
 from raymarch.fitting.plan.plan import plan_fit
-from raymarch.fitting.plan.resolution import affordable
+from raymarch.fitting.plan.resolution import limit_resolution
 from raymarch.fitting.plan.survey import Survey
-from raymarch.fitting.schedule import LATE, Schedule
+from raymarch.fitting.schedule import FIRST_TIMED_PROGRESS, Schedule
 from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.camera import Camera
 from raymarch.system.resources import workers
-from raymarch.views.resize import HALVING, shrink
+from raymarch.views.resize import HALVING_BYTES_A_PIXEL, shrink
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume
 
@@ -110,7 +118,7 @@ def test_a_budget_under_what_any_fit_takes_names_one_that_suffices(gigabytes):
 def test_images_on_their_way_to_smaller_ones_are_counted(count):
     """As many as there are workers, each as large as the largest; none where a fit makes none smaller."""
     at_once = min(workers(), count) * 3000 * 4000
-    for name, wanted in (("default", count * 3000 * 4000 * 3 // 4 + at_once * HALVING[3]), ("photos", 0)):
+    for name, wanted in (("default", count * 3000 * 4000 * 3 // 4 + at_once * HALVING_BYTES_A_PIXEL[3]), ("photos", 0)):
         told = memory_of_fit(preset(name, resolution=16), BOX, (count, 3000, 4000, 3))
         assert told.parts["smaller images"] == wanted
 
@@ -134,12 +142,12 @@ def test_an_image_takes_no_more_while_it_is_made_smaller_than_is_told(channels):
     shrink(image, 400, 300)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert 0.8 * HALVING[channels] < peak / (600 * 800) < 1.1 * HALVING[channels]
+    assert 0.8 * HALVING_BYTES_A_PIXEL[channels] < peak / (600 * 800) < 1.1 * HALVING_BYTES_A_PIXEL[channels]
 
 
 def test_without_a_budget_it_is_what_is_free(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
-    there = int(0.9e9) + memory.LIBRARIES + 20 * 32 * 32 * 8  # what is loaded already takes no more of it
+    there = int(0.9e9) + memory.LIBRARY_BYTES + 20 * 32 * 32 * 8  # what is loaded already takes no more of it
     with pytest.raises(RaymarchError, match=f"bytes but {there:,} are free; take a resolution of"):
         require_budget(FitSettings(resolution=400), BOX, IMAGES)
 
@@ -147,7 +155,7 @@ def test_without_a_budget_it_is_what_is_free(monkeypatch):
 @pytest.fixture
 def small_host(monkeypatch):
     """A GPU of a terabyte in a machine that has a tenth of a gigabyte left."""
-    monkeypatch.setattr(runtime, "on_cpu", lambda: False)
+    monkeypatch.setattr(runtime, "runs_on_cpu", lambda: False)
     monkeypatch.setattr(memory, "gpu_bytes", lambda: (10**12, 10**12))
     monkeypatch.setattr(memory, "host_bytes", lambda: 10**8)
 
@@ -164,7 +172,7 @@ def test_whatever_the_gpu_has_a_result_is_to_find_room_in_the_host_s_memory(smal
     assert 0.95 * 0.9e8 < 1.25 * numbers + numbers / 2 <= 0.9e8  # checked, and half as much in the file
     with pytest.raises(RaymarchError, match="the host's memory"):
         require_budget(replace(settings, resolution=largest.resolution + 1), BOX, IMAGES)
-    assert affordable(settings, BOX, IMAGES).resolution <= largest.resolution
+    assert limit_resolution(settings, BOX, IMAGES).resolution <= largest.resolution
 
 
 def test_no_more_bricks_are_taken_than_the_host_has_room_for_in_the_result(small_host):
@@ -268,7 +276,9 @@ def test_of_a_fit_with_both_limits_the_one_that_it_comes_to_tells_how_long_it_is
     by_time, by_steps = replace(schedule, steps=None), replace(schedule, seconds=None)
     for progress in np.linspace(0.1, 0.98, 23):  # before that its quick first steps are ahead of the time
         done = round(1050 * progress**0.7)
-        assert schedule.progress(done, 60.0 * (LATE + (1 - LATE) * progress)) == pytest.approx(progress)
+        assert schedule.progress(
+            done, 60.0 * (FIRST_TIMED_PROGRESS + (1 - FIRST_TIMED_PROGRESS) * progress)
+        ) == pytest.approx(progress)
         assert schedule.even(progress, done) == by_time.even(progress, done)
         assert not schedule.is_long(progress, done)
         done = round(2500 * progress)  # the time is enough for all of them
@@ -286,7 +296,7 @@ def test_all_kinds_of_steps_are_measured(start):
     kinds = cost.kinds.values()
     last = len(settings.levels) - 1
     assert set(cost.kinds) == {(level, 1) for level in range(last + 1)} | ({(last, 2)} if start < 1 else set())
-    assert sum(len(kind.steps) + len(kind.looks) + (kind.begin > 0) for kind in kinds) == PROBE - 1
+    assert sum(len(kind.steps) + len(kind.looks) + (kind.begin > 0) for kind in kinds) == PROBE_STEPS - 1
     assert any(kind.looks for kind in kinds)
     assert cost.ready > 0 < cost.seen
 
@@ -302,8 +312,8 @@ def step_by_step(cost, progress):
         level = cost.schedule.level(done)
         key = level, cost.schedule.side(done, steps * cost.seen)
         age = age + 1 if any(level == each for each, _ in known) else 0
-        kind, each = cost.kinds[key], SETTLED * np.mean(cost.kinds[key].steps)
-        look = np.mean(kind.looks) - each if kind.looks else LOOK * kind.begin
+        kind, each = cost.kinds[key], SETTLED_COST * np.mean(cost.kinds[key].steps)
+        look = np.mean(kind.looks) - each if kind.looks else OCCUPANCY_COST * kind.begin
         seconds += each + kind.begin * (key not in known) + look * cost.schedule.looks(age)
         known.add(key)
         steps += 1
@@ -334,7 +344,7 @@ def test_a_kind_of_steps_that_was_not_measured_takes_what_as_many_rays_a_pixel_t
     kinds = {(0, 1): Kind([0.1]), (1, 1): Kind([0.3]), (1, 2): Kind([4.0])}
     cost = Cost(Schedule(1000, None, LEVELS, (0.0, 3.0, 2)), kinds, 0.0, 0.01)
     one_ray, several = 300 * 0.1, 700 * 4.0  # each pixel was drawn three times after 300 steps, of a level of 400
-    assert cost.seconds(1000) == pytest.approx(SETTLED * (one_ray + several), rel=0.01)
+    assert cost.seconds(1000) == pytest.approx(SETTLED_COST * (one_ray + several), rel=0.01)
 
 
 def test_a_fit_of_more_levels_than_the_small_one_has_steps_has_a_cost():

@@ -11,12 +11,12 @@ from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.plan.bounds import MOST_ACROSS, SPREAD, frustum_for, frustum_of_views
+from raymarch.fitting.plan.bounds import MAX_FRUSTUM_SPREAD, MAX_SAMPLES_ACROSS, frustum_for, frustum_of_views
 from raymarch.fitting.plan.plan import plan_fit
 from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import preset
-from raymarch.geometry.camera import Camera, border
-from raymarch.geometry.ndc import near_of, rays_in_ndc
+from raymarch.geometry.camera import Camera, border_points
+from raymarch.geometry.ndc import near_plane_of, rays_in_ndc
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.rays import Rays
 from raymarch.rendering.renderer import Renderer
@@ -42,13 +42,13 @@ VIEWS = Views(ahead(), NOISE, points=POINTS)
 def test_all_that_the_cameras_see_lies_in_the_frustum(points):
     views = replace(VIEWS, points=points)
     found = frustum_of_views(Survey(views))
-    near = near_of(found.ndc_from_world)
+    near = near_plane_of(found.ndc_from_world)
     assert near == pytest.approx(0.8 * 2.0 if points is not None else 0.5 * np.hypot(0.6, 0.4), rel=0.01)
     np.testing.assert_allclose(found.box[:, 2], (-1, 1))
-    assert found.box[1, 0] <= MOST_ACROSS + 1e-9
+    assert found.box[1, 0] <= MAX_SAMPLES_ACROSS + 1e-9
     touched = np.zeros(2)
     for camera in views.cameras:
-        edge = border(camera.width, camera.height)
+        edge = border_points(camera.width, camera.height)
         local = np.c_[(edge - camera.principal) / camera.focal * (1, -1), -np.ones(len(edge))]
         direction = local @ camera.world_from_camera[:3, :3].T
         rays = rays_in_ndc(found.ndc_from_world, Rays(np.broadcast_to(camera.position, direction.shape), direction))
@@ -83,7 +83,7 @@ def test_cameras_on_a_wide_arc_have_a_frustum_that_is_not_taken_by_itself():
     eyes = [np.array([3 * np.sin(a), 3 - 3 * np.cos(a), 1.0]) for a in angles]
     cameras = [Camera.look_at(eye, (0, 3, 1), width=12, height=8, fov=0.9) for eye in eyes]
     views = Views(cameras, NOISE, points=POINTS)
-    assert frustum_of_views(Survey(views)).spread > SPREAD > frustum_of_views(Survey(VIEWS)).spread > 1
+    assert frustum_of_views(Survey(views)).spread > MAX_FRUSTUM_SPREAD > frustum_of_views(Survey(VIEWS)).spread > 1
     assert frustum_for(Survey(views), preset("photos")) is None
     assert frustum_for(Survey(views), preset("photos", ndc=True)) is not None
 
@@ -136,4 +136,4 @@ def test_a_wall_far_off_is_fitted_behind_the_near_plane():
     with Renderer(result.volume) as renderer:
         seen = renderer.render(cameras[0])
     assert np.abs(seen.image - views.rgb(0)).mean() < 0.08
-    assert (seen.depth > near_of(result.volume.ndc_from_world)).all()
+    assert (seen.depth > near_plane_of(result.volume.ndc_from_world)).all()

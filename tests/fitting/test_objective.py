@@ -14,8 +14,16 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import provenance
 from raymarch.fitting.settings import objective as proof
-from raymarch.fitting.settings.objective import LOSSES, REGULARISERS, Loss, Objective, Regulariser, _prove, prove
-from raymarch.fitting.settings.settings import FitSettings, changed, preset
+from raymarch.fitting.settings.objective import (
+    LOSSES,
+    REGULARISERS,
+    Loss,
+    Objective,
+    Regulariser,
+    _check_slope,
+    check_slopes,
+)
+from raymarch.fitting.settings.settings import FitSettings, change_settings, preset
 from raymarch.kernels.fit.regularise import COLOUR_DIFFERENCE, DENSITY_DIFFERENCE, OPTICAL_DEPTH
 from raymarch.volumes.activation import DensityActivation
 
@@ -140,18 +148,18 @@ def losses_of(objective, **changes):
 @pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 30.0])
 @pytest.mark.parametrize(("value", "slope"), RIGHT)
 def test_right_slopes_pass(value, slope, scale):
-    prove(Objective(Loss("mine", value, slope, scale), [Regulariser("mine", OPTICAL_DEPTH, value, slope)]))
+    check_slopes(Objective(Loss("mine", value, slope, scale), [Regulariser("mine", OPTICAL_DEPTH, value, slope)]))
 
 
 def test_a_bend_at_0_that_differences_miss_is_no_fault():
-    prove(Objective(regularisers=Regulariser("mine", OPTICAL_DEPTH, steep, steep_slope)))
+    check_slopes(Objective(regularisers=Regulariser("mine", OPTICAL_DEPTH, steep, steep_slope)))
 
 
 @pytest.mark.parametrize("each", [*LOSSES.values(), *REGULARISERS.values()], ids=lambda each: each.name)
 def test_our_own_slopes_are_proven_as_a_users_are(each, monkeypatch):
-    monkeypatch.setattr(proof, "OURS", set())
-    _prove.cache_clear()
-    prove(Objective(each) if isinstance(each, Loss) else Objective(regularisers=each))
+    monkeypatch.setattr(proof, "BUILT_IN_FUNCTIONS", set())
+    _check_slope.cache_clear()
+    check_slopes(Objective(each) if isinstance(each, Loss) else Objective(regularisers=each))
 
 
 @pytest.mark.parametrize(("value", "slope", "said"), WRONG)
@@ -161,7 +169,7 @@ def test_a_wrong_part_is_named_with_its_object_before_anything_is_fitted(value, 
         (Objective(regularisers=[Regulariser("odd", DENSITY_DIFFERENCE, value, slope)]), "regulariser"),
     ):
         with pytest.raises(RaymarchError, match=f"^{name} 'odd': {said}") as error:
-            prove(objective)
+            check_slopes(objective)
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 300
 
@@ -224,7 +232,7 @@ def test_an_objective_takes_the_place_of_a_presets_own():
     medium = preset("medium", objective=Objective())
     assert medium.minimised == Objective()
     assert preset("medium").minimised.regularisers
-    assert medium == changed(preset("medium"), objective=Objective())
+    assert medium == change_settings(preset("medium"), objective=Objective())
 
 
 @pytest.mark.parametrize(
@@ -235,7 +243,7 @@ def test_settings_beside_an_objective_are_refused(flat):
     for make in (
         lambda: FitSettings(objective=Objective(), **flat),
         lambda: preset("medium", objective=Objective(), **flat),
-        lambda: changed(FitSettings(objective=Objective()), **flat),
+        lambda: change_settings(FitSettings(objective=Objective()), **flat),
     ):
         with pytest.raises(RaymarchError, match=f"{name} is .* beside an objective, which stands in its place"):
             make()
@@ -272,8 +280,8 @@ def test_another_weight_or_scale_compiles_nothing():
 
     first = Objective(Loss("mine", square, twice), [Regulariser("mine", OPTICAL_DEPTH, square, twice, 1e-3)])
     losses_of(first, steps=2)
-    before, kept = kernels(), pool.held()
+    before, kept = kernels(), pool.kept_bytes()
     robust, (regulariser,) = first.robust, first.regularisers
     other = Objective(replace(robust, scale=0.3, name="other"), [replace(regulariser, weight=0.5)])
     losses_of(other, steps=2)
-    assert (kernels(), pool.held()) == (before, kept)
+    assert (kernels(), pool.kept_bytes()) == (before, kept)

@@ -18,7 +18,7 @@ from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.settings.settings import preset
 from raymarch.kernels.fit.photometry import add_photometry
 from raymarch.kernels.rays.camera import draw_tiles
-from raymarch.views.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged, moments
+from raymarch.views.exposure import NEUTRAL_EXPOSURE, exposures_of, moments, normalise_exposures
 from raymarch.views.views import Views
 
 QUICK = {"resolution": 20, "steps": 300, "rays": 1024, "sh_degree": 0, "slots": 1}
@@ -65,12 +65,12 @@ def test_what_tells_nothing_leaves_an_exposure_neutral():
 def test_the_gauge_holds_means_and_changes_no_view_against_another(rng):
     """A common image that is brighter and lifted is all that a gauge takes out."""
     exposures = planted(7, stops=2.0, offset=0.1)
-    found = gauged(exposures)
+    found = normalise_exposures(exposures)
     np.testing.assert_allclose(np.log(found[:, :3]).mean(0), 0, atol=1e-12)
     np.testing.assert_allclose(found[:, 3:].mean(0), 0, atol=1e-12)
-    np.testing.assert_allclose(gauged(found), found, atol=1e-12)
+    np.testing.assert_allclose(normalise_exposures(found), found, atol=1e-12)
     brighter = np.concatenate([exposures[:, :3] / 1.7, exposures[:, 3:] - exposures[:, :3] * 0.2 / 1.7], axis=1)
-    np.testing.assert_allclose(gauged(brighter), found, atol=1e-12)
+    np.testing.assert_allclose(normalise_exposures(brighter), found, atol=1e-12)
     x = rng.uniform(0, 1, (5, 3))
     gain = exposures[0, :3] / found[0, :3]
     common = gain * x + (exposures[0, 3:] - found[0, 3:]) / found[0, :3]
@@ -94,7 +94,7 @@ def exposed(views, exposures) -> Views:
 def test_a_drift_of_a_stop_is_recovered():
     """As ratios of gains: what all views share is the gauge's. And the fit is as good as one of even images."""
     views = photos()
-    true = gauged(planted(len(views)))
+    true = normalise_exposures(planted(len(views)))
     result = fit(exposed(views, true), preset("quick", **QUICK, exposure=True), box=drive.BALL_BOX)
     found = np.array([row[1:] for row in result.volume.provenance["exposures"]])
     assert [row[0] for row in result.volume.provenance["exposures"]] == list(views.names)
@@ -124,8 +124,8 @@ def test_a_newton_step_is_least_squares(rng):
     T, b = rng.uniform(0, 1, 500), np.array([0.2, 0.5, 0.8])
     start = np.array([0.9, 0.9, 0.1])
     sums = np.stack([(T[:, None] * T[:, None] * (start - b)).sum(0), np.repeat((T * T).sum(), 3)])
-    np.testing.assert_allclose(module.stepped(tuple(start), sums), b, atol=0.01)
-    assert module.stepped((0.5, 0.5, 0.5), np.array([[-1e9, 1e9, 0], [1, 1, 0]])) == (1.0, 0.0, 0.5)
+    np.testing.assert_allclose(module.step_background(tuple(start), sums), b, atol=0.01)
+    assert module.step_background((0.5, 0.5, 0.5), np.array([[-1e9, 1e9, 0], [1, 1, 0]])) == (1.0, 0.0, 0.5)
 
 
 def test_images_with_alpha_keep_their_background(caplog):

@@ -217,7 +217,7 @@ def test_a_resolution_far_beyond_memory_is_refused_before_all_its_cells_are_look
     with ImageStore(drive.ball_views()) as store:
         with pytest.raises(RaymarchError, match="bytes or more for .* of its first level .*; lower the resolution"):
             plan.plan_fit(drive.ball_views(), settings, drive.BALL_BOX, store)
-        assert max(map(max, looked), default=0) <= plan.COARSE
+        assert max(map(max, looked), default=0) <= plan.COARSE_HULL_CELLS
         least = plan._least_share(store, np.array(drive.BALL_BOX))
         full = (look(store, np.array(drive.BALL_BOX), (96, 96, 96)) >= 0).mean()
         assert 0.2 * full < least < full

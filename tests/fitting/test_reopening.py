@@ -91,7 +91,7 @@ def test_a_long_fit_reopens_each_level_but_the_first(long, begun, monkeypatch):
     monkeypatch.setattr(
         "raymarch.fitting.fitter.reopen", lambda grid, most: asked.append((fitter.steps_done, grid.shape[0], most))
     )
-    monkeypatch.setattr("raymarch.fitting.settings.optimiser.LONG", long)
+    monkeypatch.setattr("raymarch.fitting.settings.optimiser.LONG_FIT_STEPS", long)
     how = {"levels": ((0.0, 0.5), (0.25, 0.75), (0.5, 1.0)), "steps": 40, "hull": False, "reopen": 0.4}
     with Fitter(drive.ball_views(), preset("quick", **HOW | how), box=drive.BALL_BOX) as fitter:
         for _ in range(40):

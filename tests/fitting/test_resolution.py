@@ -11,14 +11,14 @@ import pytest
 
 from raymarch.fitting.plan.budget import require_budget
 from raymarch.fitting.plan.resolution import (
-    DENSE,
-    FINE,
-    LEAST,
-    MOST,
-    PIXELS,
-    RAYS_FINE,
-    affordable,
+    FINE_RAY_FACTOR,
+    FINE_VOXEL_PIXELS,
+    MAX_DENSE_RESOLUTION,
+    MAX_RESOLUTION,
+    MIN_RESOLUTION,
+    VOXEL_PIXELS,
     footprint_of,
+    limit_resolution,
     resolution_for,
 )
 from raymarch.fitting.plan.survey import Survey
@@ -51,22 +51,22 @@ def fewest_steps(pixels: int, wanted: int) -> int:
 def test_with_rays_enough_a_voxel_is_as_wide_as_the_pixels_say(pixels):
     found = resolution(pixels, steps=10**6)
     voxel = 2.2 / (found - 1)
-    assert voxel / footprint_of(Survey(views_of(pixels)), BOX) == pytest.approx(FINE, rel=0.02)
+    assert voxel / footprint_of(Survey(views_of(pixels)), BOX) == pytest.approx(FINE_VOXEL_PIXELS, rel=0.02)
 
 
 def test_finer_than_what_most_pictures_show_wants_twice_the_rays():
-    wide = int(2.2 / (PIXELS * footprint_of(Survey(views_of(300)), BOX)) + 1)
+    wide = int(2.2 / (VOXEL_PIXELS * footprint_of(Survey(views_of(300)), BOX)) + 1)
     steps = fewest_steps(300, wide)
-    assert resolution(300, steps=int(0.95 * RAYS_FINE * steps)) == wide
-    assert resolution(300, steps=int(1.5 * RAYS_FINE * steps)) == pytest.approx(wide * 1.5**0.5, abs=4)
-    by_pictures = 2.2 / (PIXELS * footprint_of(Survey(views_of(800)), BOX)) + 1
-    assert resolution(800, steps=10**6) == int(by_pictures) > DENSE  # which is fine enough
+    assert resolution(300, steps=int(0.95 * FINE_RAY_FACTOR * steps)) == wide
+    assert resolution(300, steps=int(1.5 * FINE_RAY_FACTOR * steps)) == pytest.approx(wide * 1.5**0.5, abs=4)
+    by_pictures = 2.2 / (VOXEL_PIXELS * footprint_of(Survey(views_of(800)), BOX)) + 1
+    assert resolution(800, steps=10**6) == int(by_pictures) > MAX_DENSE_RESOLUTION  # which is fine enough
 
 
 def test_four_times_the_rays_make_voxels_half_as_wide_until_the_pictures_end_it():
     few, more = resolution(800, steps=400, rays=8192), resolution(800, steps=1600, rays=8192)
     assert more == pytest.approx(2 * few, abs=2)
-    assert resolution(800, steps=10**8) <= MOST
+    assert resolution(800, steps=10**8) <= MAX_RESOLUTION
     assert resolution(100, steps=10**8) == resolution(100, steps=10**6)
 
 
@@ -82,9 +82,9 @@ def test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_
 
 
 def test_finer_than_a_dense_grid_wants_three_times_the_rays():
-    steps = fewest_steps(1600, DENSE)
-    assert resolution(1600, steps=2 * steps) == DENSE
-    assert resolution(1600, steps=int(4.5 * steps)) == pytest.approx(DENSE * 1.5**0.5, abs=4)
+    steps = fewest_steps(1600, MAX_DENSE_RESOLUTION)
+    assert resolution(1600, steps=2 * steps) == MAX_DENSE_RESOLUTION
+    assert resolution(1600, steps=int(4.5 * steps)) == pytest.approx(MAX_DENSE_RESOLUTION * 1.5**0.5, abs=4)
 
 
 @pytest.mark.parametrize("changes", [{"seconds": 20, "steps": None}, {"seconds": 20}, {"steps": 100}])
@@ -104,7 +104,7 @@ def test_what_was_asked_for_stays_and_too_fine_a_wish_is_said(caplog):
 def test_a_resolution_that_nobody_asked_for_is_one_that_the_memory_has_room_for(gigabytes):
     images = (3, 800, 800, 4)
     settings = resolution_for(Survey(views_of(800)), BOX, preset("default", memory=gigabytes))
-    found = affordable(settings, BOX, images)
-    assert LEAST <= found.resolution < settings.resolution
+    found = limit_resolution(settings, BOX, images)
+    assert MIN_RESOLUTION <= found.resolution < settings.resolution
     assert require_budget(found, BOX, images).total <= gigabytes * 1e9
-    assert affordable(found, BOX, images) == found
+    assert limit_resolution(found, BOX, images) == found

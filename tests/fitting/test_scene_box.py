@@ -9,7 +9,7 @@ import pytest
 
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
-from raymarch.fitting.plan.bounds import BEHIND, BOXES_OF_A_SCENE, MOST, box_of_scene, boxes_of_scene
+from raymarch.fitting.plan.bounds import BACKGROUND_BOXES, MAX_BOXES, MIN_SCENE_BOXES, box_of_scene, boxes_of_scene
 from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
@@ -86,13 +86,13 @@ def cloud(reach, count=1000, wild=0, centre=CENTRE):
 def test_boxes_are_as_many_as_hold_the_points(reach, boxes, wild):
     """The innermost is 4 wide here, about what the cameras look at; points do not move it."""
     views = with_(points=cloud(reach, wild=wild))
-    assert boxes_of_scene(Survey(views)) == min(max(boxes + BEHIND, BOXES_OF_A_SCENE), MOST)
+    assert boxes_of_scene(Survey(views)) == min(max(boxes + BACKGROUND_BOXES, MIN_SCENE_BOXES), MAX_BOXES)
     np.testing.assert_array_equal(box_of_scene(Survey(views)), box_of_scene(Survey(SCENE)))
 
 
 @pytest.mark.parametrize("points", [None, cloud(3.0, MIN_POINTS - 1)], ids=["no points", "too few"])
 def test_without_points_boxes_are_as_many_as_ever(points):
-    assert boxes_of_scene(Survey(with_(points=points))) == BOXES_OF_A_SCENE
+    assert boxes_of_scene(Survey(with_(points=points))) == MIN_SCENE_BOXES
     np.testing.assert_array_equal(box_of_scene(Survey(one_way(points))), box_of_scene(Survey(one_way())))
 
 
@@ -103,7 +103,7 @@ def test_of_cameras_that_look_one_way_the_box_is_about_the_middle_half_of_the_po
     lower, upper = box_of_scene(Survey(views))
     np.testing.assert_allclose((lower + upper) / 2, middle, atol=0.1)
     np.testing.assert_allclose(upper - lower, 2, atol=0.3)
-    assert boxes_of_scene(Survey(views)) == 4 + BEHIND
+    assert boxes_of_scene(Survey(views)) == 4 + BACKGROUND_BOXES
 
 
 def test_of_points_on_a_near_and_a_far_plane_the_box_is_about_the_near_one():
@@ -113,7 +113,7 @@ def test_of_points_on_a_near_and_a_far_plane_the_box_is_about_the_near_one():
     lower, upper = box_of_scene(Survey(views))
     assert (lower + upper)[1] / 2 == pytest.approx(2 / (1 / 2 + 1 / 30))
     assert lower[1] == pytest.approx(2)
-    assert boxes_of_scene(Survey(views)) == 5 + BEHIND
+    assert boxes_of_scene(Survey(views)) == 5 + BACKGROUND_BOXES
 
 
 def test_outward_looking_cameras_are_in_the_middle_of_their_points():
@@ -126,7 +126,7 @@ def test_outward_looking_cameras_are_in_the_middle_of_their_points():
 def test_points_in_one_place_are_no_box():
     same = np.tile(CENTRE, (MIN_POINTS, 1))
     np.testing.assert_array_equal(box_of_scene(Survey(one_way(same))), box_of_scene(Survey(one_way())))
-    assert boxes_of_scene(Survey(with_(points=same))) == BOXES_OF_A_SCENE
+    assert boxes_of_scene(Survey(with_(points=same))) == MIN_SCENE_BOXES
 
 
 def test_cameras_in_one_point_have_no_box():
@@ -151,7 +151,7 @@ def test_a_scene_is_fitted_in_nested_boxes_and_saved(tmp_path):
     settings = preset("photos", steps=120, **how)
     result = fit(views, settings)
     volume = result.volume
-    assert volume.boxes == BOXES_OF_A_SCENE == result.settings.boxes
+    assert volume.boxes == MIN_SCENE_BOXES == result.settings.boxes
     assert volume.box_shape == (8, 8, 8)
     error = np.abs(render(volume, RING[0]) - views.rgb(0)).mean()
     assert error < 0.1

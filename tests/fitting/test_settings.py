@@ -13,7 +13,7 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
 from raymarch.fitting.fit import fit
 from raymarch.fitting.settings.optimiser import Adam
-from raymarch.fitting.settings.settings import PRESETS, FitSettings, changed, preset
+from raymarch.fitting.settings.settings import PRESETS, FitSettings, change_settings, preset
 from raymarch.volumes.transfer_function import TransferFunction
 
 BAD = [
@@ -140,7 +140,7 @@ def test_unknown_presets_are_refused_with_the_known(bad):
     one_line(error, "quick, default, high")
 
 
-@pytest.mark.parametrize("make", [lambda **c: preset("quick", **c), lambda **c: changed(FitSettings(), **c)])
+@pytest.mark.parametrize("make", [lambda **c: preset("quick", **c), lambda **c: change_settings(FitSettings(), **c)])
 def test_unknown_settings_are_refused_with_the_known(make):
     with pytest.raises(RaymarchError) as error:
         make(tv=1.0, learning_rate=2.0, seed=3)
@@ -158,7 +158,7 @@ def test_fit_changes_a_preset_or_a_record(monkeypatch):
 
 def test_names_of_adam_go_to_the_optimiser():
     start = FitSettings(optimiser=Adam(lr_density=0.3, beta1=0.7))
-    settings = changed(start, lr_density=0.2, final=0.5, tv_density=1e-3)
+    settings = change_settings(start, lr_density=0.2, final=0.5, tv_density=1e-3)
     assert settings.optimiser == Adam(lr_density=0.2, beta1=0.7, final=0.5)
     assert settings.tv_density == 1e-3
     assert settings.resolution == start.resolution

@@ -8,16 +8,16 @@ import pytest
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.camera_path import (
-    aligned,
+    align_quaternions,
     catmull_rom,
-    framed,
     lerp,
     path_through,
     quaternions_of,
+    reframe,
     rotations_of,
-    short_way,
+    short_route,
     slerp,
-    tour,
+    tour_order,
 )
 from raymarch.geometry.orbit import orbit, orbit_of_volume, spiral_of_volume
 from raymarch.geometry.pose import exp_rigid
@@ -179,7 +179,7 @@ def test_a_spiral_has_all_in_sight_and_constant_speed(orthographic):
 def test_a_framed_camera_sees_all_that_it_saw(size):
     camera = orbit_of_volume(BOX, 5, size=64)[1]
     corners = camera.rays(np.array([0, 63, 64 * 64 - 64, 64 * 64 - 1])).direction + camera.position
-    seen = framed(camera, *size).project(corners)[0]
+    seen = reframe(camera, *size).project(corners)[0]
     assert (seen >= 0).all() and (seen <= size).all()
     np.testing.assert_allclose(seen.mean(0), np.divide(size, 2))
     assert np.ptp(seen, axis=0).max() == pytest.approx(min(size) * 63 / 64)
@@ -197,7 +197,7 @@ def test_great_arcs_are_the_exponential_of_a_share():
     for share in (-0.5, 0.0, 0.25, 1.0, 1.5):
         wanted = exp_rigid([0, 0, 0, *(share * twist)])[:3, :3]
         for end in (ends[1:], -ends[1:]):  # of one rotation
-            a, b = aligned(np.concatenate([ends[:1], end]))[:, None]
+            a, b = align_quaternions(np.concatenate([ends[:1], end]))[:, None]
             found = rotations_of(slerp(a, b, np.array([share])))[0]
             np.testing.assert_allclose(found, wanted, atol=1e-12)
 
@@ -211,17 +211,17 @@ def test_a_curve_through_points_of_a_line_is_that_line():
 
 def test_photographs_in_order_keep_it_and_others_get_a_short_way():
     walk = [at((np.cos(a) * 4, np.sin(a) * 4, 1)) for a in np.linspace(0, 4, 40)]
-    assert tour(walk, 5) == [0, 10, 20, 29, 39]
+    assert tour_order(walk, 5) == [0, 10, 20, 29, 39]
     mixed = RNG.permutation(40)
-    found = mixed[tour([walk[i] for i in mixed], 100)]
+    found = mixed[tour_order([walk[i] for i in mixed], 100)]
     assert found.tolist() in (list(range(40)), list(range(39, -1, -1)))
-    spread = mixed[tour([walk[i] for i in mixed], 6)]
+    spread = mixed[tour_order([walk[i] for i in mixed], 6)]
     assert len(set(spread.tolist())) == 6 and spread.tolist() in (sorted(spread), sorted(spread)[::-1])
 
 
 def test_a_short_way_is_a_permutation_and_never_longer_than_the_nearest_neighbours():
     places = RNG.uniform(-1, 1, (30, 3))
-    way = short_way(places)
+    way = short_route(places)
     assert sorted(way.tolist()) == list(range(30))
     apart = np.linalg.norm(places[:, None] - places, axis=-1)
     greedy = [int(np.linalg.norm(places - places.mean(0), axis=1).argmax())]

@@ -8,7 +8,7 @@ import pytest
 from raymarch.cli.viewpoints import matter_of
 from raymarch.geometry import orbit as orbits
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.camera_path import tour
+from raymarch.geometry.camera_path import tour_order
 from raymarch.geometry.clear_path import clear_path
 from raymarch.volumes.volume import Volume
 
@@ -93,5 +93,5 @@ def test_matter_is_where_the_volume_is_dense(boxes):
 
 def test_a_tour_of_opposite_sides_goes_around():
     cameras = orbit((0, 0, 0), 3, 24, elevation=20)
-    path = clear_path(cameras, tour(cameras, 2), 40, ball(1.2))
+    path = clear_path(cameras, tour_order(cameras, 2), 40, ball(1.2))
     assert path.left == 0

@@ -10,10 +10,10 @@ import pytest
 from lenses import CAMERAS, LENSES, ORTHOGRAPHIC
 
 import raymarch as rm
-from raymarch.geometry import distortion
-from raymarch.geometry.alignment import carried
-from raymarch.geometry.distortion import distorted, undistorted
-from raymarch.geometry.lens import MODELS, project, project_slope, starts, unproject
+from raymarch.geometry import lens_distortion
+from raymarch.geometry.alignment import transform_camera
+from raymarch.geometry.lens import MODELS, project, project_slope, ray_starts, unproject
+from raymarch.geometry.lens_distortion import distort, undistort
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, out_of_sight
 from raymarch.kernels.rays import lens as kernels
@@ -90,7 +90,7 @@ def test_the_adjoint_of_a_projection_is_its_tangents_transpose(camera, rng):
 @EACH
 def test_the_slope_of_a_projection_is_its_difference(camera, rng):
     seen = rng.uniform(0, 30, (20, 2)), camera.focal, camera.principal, camera.lens
-    local = starts(*seen) + unproject(*seen) * rng.uniform(1, 3, (20, 1))
+    local = ray_starts(*seen) + unproject(*seen) * rng.uniform(1, 3, (20, 1))
     move = rng.normal(size=(20, 3))
     ahead, back = (project(local + s * H * move, camera.focal, camera.principal, camera.lens)[0] for s in (1, -1))
     along = np.einsum("pij,pj->pi", project_slope(local, camera.focal, camera.lens), move)
@@ -146,7 +146,7 @@ def test_parallel_rays_see_a_length_as_so_many_pixels_at_every_distance():
 def test_a_similarity_scales_parallel_rays_apart():
     camera, scaled = rm.Camera.orthographic((1, -4, 2), size=3.0, width=48, height=32), np.diag([2.0, 2, 2, 1])
     points = np.random.default_rng(0).normal(size=(5, 3))
-    here, there = camera.project(points)[0], carried(camera, scaled).project(2 * points)[0]
+    here, there = camera.project(points)[0], transform_camera(camera, scaled).project(2 * points)[0]
     np.testing.assert_allclose(there, here, rtol=0, atol=1e-12)
 
 
@@ -193,13 +193,17 @@ def test_strong_lenses_are_inverted_nearly_up_to_where_they_fold(model, rng):
         lens = rm.Lens(model, coefficients)
         angle = rng.uniform(0, 2 * np.pi, 40)
         a = min(0.9 * lens.reach, 1.5) * np.sqrt(rng.uniform(0, 1, 40)) * np.array([np.cos(angle), np.sin(angle)])
-        m = distorted(lens.kind, lens.numbers, lens.reach, a.T)
-        again, left = undistorted(lens.kind, lens.numbers, lens.reach, m)
+        m = distort(lens.kind, lens.numbers, lens.reach, a.T)
+        again, left = undistort(lens.kind, lens.numbers, lens.reach, m)
         assert (left < 1e-11 * (1 + np.abs(m).max(1))).all(), lens
         np.testing.assert_allclose(again, a.T, rtol=0, atol=1e-9, err_msg=str(lens))
 
 
 def test_kernels_have_the_same_kinds():
-    assert (kernels.ANGLES, kernels.FOV, kernels.PARALLEL) == (distortion.ANGLES, distortion.FOV, distortion.PARALLEL)
-    assert kernels.COUNT == distortion.NUMBERS
-    assert kernels.TINY_OMEGA == distortion.TINY_OMEGA and distortion.PINHOLE == 0
+    assert (kernels.ANGLES, kernels.FOV, kernels.PARALLEL) == (
+        lens_distortion.ANGLES,
+        lens_distortion.FOV,
+        lens_distortion.PARALLEL,
+    )
+    assert kernels.LENS_NUMBERS == lens_distortion.LENS_NUMBERS
+    assert kernels.TINY_OMEGA == lens_distortion.TINY_OMEGA and lens_distortion.PINHOLE == 0

@@ -18,7 +18,7 @@ from raymarch.gradients import check as checks
 from raymarch.gradients import check_process
 from raymarch.gradients.check import GradientRow, check_rows
 from raymarch.gradients.check_process import CheckTask, GradientReport, check_gradients
-from raymarch.gradients.check_sample import part_met
+from raymarch.gradients.check_sample import crop_met
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.io.volumes.volume_file import save
@@ -238,8 +238,8 @@ def test_the_shell_checks_a_scan_through_a_table_from_an_orbit_where_there_is_no
 
 
 def test_widths_are_tried_from_the_likeliest():
-    assert checks.WIDTHS[0] == 1e-5
-    assert sorted(checks.WIDTHS) == [10.0**-k for k in range(7, 2, -1)]
+    assert checks.DIFFERENCE_WIDTHS[0] == 1e-5
+    assert sorted(checks.DIFFERENCE_WIDTHS) == [10.0**-k for k in range(7, 2, -1)]
 
 
 def test_the_part_that_is_checked_lies_where_it_was_in_the_whole():
@@ -248,7 +248,7 @@ def test_the_part_that_is_checked_lies_where_it_was_in_the_whole():
         lambda p: 9 * np.exp(-20 * ((p - [1.5, 0, 0]) ** 2).sum(-1)), lambda p: 0.5 + 0.1 * p,
         shape=(100, 20, 20), box=[(-2, -1, -1), (2, 1, 1)],
     )  # fmt: skip
-    part = part_met(big, Camera.look_at((1.5, -4, 0), (1.5, 0, 0), width=32, height=32), 0)
+    part = crop_met(big, Camera.look_at((1.5, -4, 0), (1.5, 0, 0), width=32, height=32), 0)
     assert part.shape == (64, 20, 20)
     index = np.linalg.inv(big.world_from_index) @ part.world_from_index @ [0, 0, 0, 1]
     np.testing.assert_allclose(index, [36, 0, 0, 1], atol=1e-9)
@@ -281,7 +281,7 @@ def test_what_is_of_this_process_alone_is_not_checked_in_another_precision(own):
 
 
 def test_what_is_of_this_process_alone_is_not_checked_on_another_device():
-    march, other = March(mode=replace(March().rule, name="mine")), "cuda" if runtime.on_cpu() else "cpu"
+    march, other = March(mode=replace(March().rule, name="mine")), "cuda" if runtime.runs_on_cpu() else "cpu"
     with pytest.raises(RaymarchError, match=f"mode 'mine' is an object of this process, where arch {other} asked for"):
         check_gradients(BALL, CAMERA, ["background"], march=march, arch=other)
 

@@ -11,7 +11,7 @@ import raymarch as rm
 from raymarch import runtime
 from raymarch.device import memory
 from raymarch.device.grid import Grid, size_of
-from raymarch.device.memory import padded
+from raymarch.device.memory import padded_shape
 from raymarch.rendering import projector
 
 TURNED = np.array([[0.3, -0.05, 0.02, -0.5], [0.06, 0.25, 0.01, -0.8], [0, 0.02, 0.4, -0.6], [0, 0, 0, 1]])
@@ -57,7 +57,7 @@ def test_what_is_one_everywhere_gives_the_length_of_rays_in_the_box():
 @pytest.mark.parametrize("beam", BEAMS)
 @pytest.mark.parametrize("batch", [projector.BATCH, 250], ids=["whole images", "parts of them"])
 def test_back_projection_is_the_transpose(beam, batch, rng, monkeypatch):
-    monkeypatch.setattr(projector, "BATCH", batch)
+    monkeypatch.setattr(projector, "BATCH_RAYS", batch)
     with rm.Projector(VALUES.shape, TURNED, ring(3, BEAMS[beam])) as made:
         for _ in range(2):  # nothing of one is left in the next
             images = rng.normal(size=made.images)
@@ -136,7 +136,7 @@ def test_a_projector_has_no_colours():
     with rm.Projector((6, 7, 8), np.eye(4), ring(2, BEAMS["cone"])) as made:
         grid = made.grid
         numbers = size_of(grid, grid.finest) / np.dtype(runtime.dtype()).itemsize
-        assert numbers == (2 + grid.slots) * np.prod(padded(grid.finest, grid.block))
+        assert numbers == (2 + grid.slots) * np.prod(padded_shape(grid.finest, grid.block))
         parts = ("features", "packed", "d_features", "d_packed", "g_features", "feature_cells", "feature_samples")
         assert [name for name in parts if getattr(grid.fields, name) is not None] == []
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raymarch.geometry.camera import Camera
-from raymarch.gradients.linear_medium import _in_chunks
+from raymarch.gradients.linear_medium import _add_in_chunks
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march_settings import March
@@ -25,7 +25,7 @@ def test_every_direction_that_moves_something_is_carried_once(takes, most):
         return np.stack([np.full((2, 4), dot.pose[0]) for dot in some[:takes]], axis=1)
 
     out = np.full((2, 4, len(dots)), 0.5)
-    _in_chunks(out, dots, ("pose", "box"), most, carry)
+    _add_in_chunks(out, dots, ("pose", "box"), most, carry)
     np.testing.assert_array_equal(out[0, 0], [0.5 + (i if i % 3 else 0) for i in range(11)])
     assert max(passes) <= most
     assert len(passes) == -(-7 // min(takes, most))

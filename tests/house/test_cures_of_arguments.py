@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.arguments.guess import guesses
-from raymarch.arguments.names_elsewhere import CALLED
+from raymarch.arguments.names_elsewhere import SYNONYMS
+from raymarch.arguments.similar_names import similar_names
 
 rng = np.random.default_rng(5)
 S, C = rng.random((8, 9, 10)).astype(np.float32), rng.random((8, 9, 10, 3)).astype(np.float32)
@@ -586,13 +586,13 @@ def test_a_name_like_none_is_answered_by_all_there_are():
         rm.preset("zzz")
     with pytest.raises(rm.RaymarchError, match="unknown setting wings; want some of resolution, "):
         rm.preset("quick", wings=2)
-    assert guesses("zzz", ["quick"]) == guesses(None, ["quick"]) == guesses("", ["quick"]) == []
+    assert similar_names("zzz", ["quick"]) == similar_names(None, ["quick"]) == similar_names("", ["quick"]) == []
 
 
 def test_what_others_call_it_is_a_name_of_ours():
     """A suggestion that is nowhere to be taken would be a riddle."""
-    names = {name.replace("_", "-") for name in CALLED}
-    for ours, called in CALLED.items():
+    names = {name.replace("_", "-") for name in SYNONYMS}
+    for ours, called in SYNONYMS.items():
         assert called == called.casefold() and "_" not in called, ours
         assert not {ours.replace("_", "-")} & set(called.split()) - {"size", "spacing"}, ours
     assert "maximum" in names

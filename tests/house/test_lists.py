@@ -7,7 +7,7 @@ import re
 from raymarch.cli import fit, modes
 from raymarch.fitting.settings.settings import PRESETS
 from raymarch.kernels.modes.registry import COMPOSITING_MODES, MODES, RAY_MODES
-from raymarch.views.display_values import MOST_SUPERSAMPLE
+from raymarch.views.display_values import MAX_SUPERSAMPLE
 
 DOCUMENTS = (
     "docs/design.md",
@@ -31,7 +31,7 @@ def test_the_command_line_has_every_mode():
 
 
 def test_the_command_line_takes_as_many_rays_a_pixel_as_a_march():
-    assert modes.MAX_SUPERSAMPLE == MOST_SUPERSAMPLE
+    assert modes.MAX_SUPERSAMPLE == MAX_SUPERSAMPLE
 
 
 def test_the_viewer_names_every_mode(root):

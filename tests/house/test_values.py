@@ -19,7 +19,7 @@ from raymarch.device import grid as grid_module
 from raymarch.device import memory, pool
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
-from raymarch.device.grid_layout import OF_BLOCKS, OF_CELLS, require_layout
+from raymarch.device.grid_layout import BLOCK_FIELDS, CELL_FIELDS, require_layout
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import affine_of_box, require_box
@@ -464,7 +464,7 @@ def test_more_cells_than_taichi_can_index_are_refused(shape, monkeypatch):
 def test_the_bytes_of_a_sparse_grid_are_those_of_its_fields():
     with BrickGrid((33, 40, 65), 0, bricks=9, slots=2) as grid:
         fields, room = grid.fields, grid._tree.room
-        marks = sum(math.prod(getattr(fields, name).shape) for name in (*OF_BLOCKS, *OF_CELLS))  # a byte each
+        marks = sum(math.prod(getattr(fields, name).shape) for name in (*BLOCK_FIELDS, *CELL_FIELDS))  # a byte each
         table, brick = math.prod(fields.table.shape), math.prod(fields.brick.shape)
         assert fields.old_table.shape == fields.table.shape
         width, samples = np.dtype(runtime.dtype()).itemsize, math.prod(fields.density.shape)
@@ -480,7 +480,7 @@ def test_cells_are_marked_in_the_memory_that_is_counted():
         grid.measure_occupancy()
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert 0.9 < peak / (memory.OF_A_CELL[1] * 64**3) < 1.2
+        assert 0.9 < peak / (memory.BYTES_A_CELL[1] * 64**3) < 1.2
 
 
 @pytest.mark.parametrize("slots", [0, 1, 4])

@@ -14,7 +14,7 @@ from sets import COLMAP_CAMERAS, COLMAP_IMAGES, COLMAP_POINTS, random_image, wri
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.io.image_sets.camera_models import COLMAP, UNREAD_COLMAP_MODELS
+from raymarch.io.image_sets.camera_models import COLMAP_MODELS, UNREAD_COLMAP_MODELS
 from raymarch.io.image_sets.colmap import binary as colmap_binary
 from raymarch.io.image_sets.load import READERS
 
@@ -119,9 +119,9 @@ def in_pycolmap(tmp_path_factory):
     """
     require_extra("pycolmap", "sfm", load=False)
     folder, read = tmp_path_factory.mktemp("pycolmap"), {}
-    models = {number: (model.name, model.parameters, model.focals) for number, model in COLMAP.items()}
+    models = {number: (model.name, model.parameters, model.focals) for number, model in COLMAP_MODELS.items()}
     ask_pycolmap("write", str(folder), models, COUNT, WIDTH, HEIGHT)
-    for number, kind in itertools.product(COLMAP, ("binary", "text")):
+    for number, kind in itertools.product(COLMAP_MODELS, ("binary", "text")):
         place = folder / str(number) / kind
         (place / "images").mkdir()
         for i in range(COUNT):
@@ -136,7 +136,7 @@ def in_pycolmap(tmp_path_factory):
 
 @pytest.mark.extra
 @pytest.mark.parametrize("kind", ["binary", "text"])
-@pytest.mark.parametrize("number", COLMAP)
+@pytest.mark.parametrize("number", COLMAP_MODELS)
 def test_rays_project_back_to_their_pixels_in_pycolmap(number, kind, in_pycolmap):
     folder, read = in_pycolmap
     views, found = read[number, kind], np.load(folder / str(number) / kind / "found.npz")

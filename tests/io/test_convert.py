@@ -22,7 +22,7 @@ from raymarch import cli
 from raymarch.io.files.hdf5 import digest_of
 from raymarch.io.image_sets.convert import convert
 from raymarch.io.image_sets.hdf5 import image_set, reading
-from raymarch.io.image_sets.hdf5.writing import CHUNK, write_views
+from raymarch.io.image_sets.hdf5.writing import CHUNK_BYTES, write_views
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "image-sets.md"
 LENSES = [
@@ -196,7 +196,7 @@ def test_the_file_is_read_without_raymarch(tmp_path, monkeypatch):
 def test_pixels_lie_in_bounded_chunks(tmp_path):
     write_views(KINDS["large"].items(), tmp_path / "set.h5")
     with h5py.File(tmp_path / "set.h5") as file:
-        assert file["images"].chunks == (CHUNK,)
+        assert file["images"].chunks == (CHUNK_BYTES,)
 
 
 # What is refused.

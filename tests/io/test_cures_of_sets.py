@@ -24,7 +24,7 @@ from PIL import Image
 from sets import POSES, random_image, write_colmap, write_set, write_transforms
 
 import raymarch as rm
-from raymarch.diagnosis.reading import read_set
+from raymarch.diagnosis.read_set import read_set
 
 NOTHING: Callable[[Path], object] = lambda folder: None  # noqa: E731
 

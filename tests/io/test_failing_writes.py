@@ -11,7 +11,7 @@ import pytest
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.io.files.atomic import refused, replacing, replacing_folder, require_writable
+from raymarch.io.files.atomic import replace_file, replace_folder, require_writable, system_refusals
 
 resource = pytest.importorskip("resource", reason="limits of POSIX's")
 for library in ("tifffile", "zarr", "pydicom"):
@@ -62,7 +62,7 @@ def test_a_system_that_takes_no_more_is_one_line_and_leaves_nothing(target, tmp_
     ],
 )
 def test_what_libraries_make_of_a_refusal_is_told_as_the_system_s(text, said):
-    with pytest.raises(rm.RaymarchError) as caught, refused("a.tif"):
+    with pytest.raises(rm.RaymarchError) as caught, system_refusals("a.tif"):
         raise OSError(text)
     assert said in str(caught.value) and "Traceback" not in str(caught.value)
 
@@ -73,10 +73,10 @@ def test_a_folder_of_a_killed_process_goes_with_the_next_write_of_any_kind(next_
     assert len(list(tmp_path.iterdir())) == 2  # the folder and its lock
     if next_write == "a file":
         require_writable(tmp_path / "a.txt")
-        with replacing(tmp_path / "a.txt") as temporary:
+        with replace_file(tmp_path / "a.txt") as temporary:
             temporary.write_text("live")
     elif next_write == "a folder":
-        with replacing_folder(tmp_path / "b"):
+        with replace_folder(tmp_path / "b"):
             pass
     elif next_write == "a check":
         require_writable(tmp_path / "a.txt")
@@ -86,7 +86,7 @@ def test_a_folder_of_a_killed_process_goes_with_the_next_write_of_any_kind(next_
 
 
 def test_a_folder_that_is_being_written_stays(tmp_path):
-    with replacing_folder(tmp_path / "a") as made:
+    with replace_folder(tmp_path / "a") as made:
         (made / "chunk").write_bytes(bytes(10))
         rm.save(rm.ScalarVolume(np.zeros((3, 4, 5), "u1")), tmp_path / "a.npz")
         assert (made / "chunk").exists()

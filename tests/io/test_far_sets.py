@@ -9,8 +9,8 @@ from layouts import alike, centred, dtu, known, llff, metashape, middlebury, nsv
 from sets import POSES, random_image, write_colmap, write_set, write_transforms
 
 import raymarch as rm
-from raymarch.diagnosis.diagnose import diagnose, in_short
-from raymarch.diagnosis.reading import read_set
+from raymarch.diagnosis.diagnose import diagnose, quick_findings
+from raymarch.diagnosis.read_set import read_set
 from raymarch.io.image_sets.convert import convert
 from raymarch.views.world_origin import box_near, far_middle
 
@@ -187,7 +187,7 @@ def views_far_away():
 def test_views_made_by_hand_far_away_are_an_error_of_the_diagnosis_and_said_by_the_fit():
     (found,) = [one for one in diagnose(views_far_away()) if one.code == "far-from-origin"]
     assert found.severity == "error"
-    assert [one.code for one in in_short(views_far_away())][:1] == ["far-from-origin"]
+    assert [one.code for one in quick_findings(views_far_away())][:1] == ["far-from-origin"]
 
 
 def test_the_cure_for_views_made_by_hand_works():

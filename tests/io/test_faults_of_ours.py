@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.errors import FAULTS_OF_OURS
+from raymarch.errors import PROGRAM_FAULTS
 from raymarch.io.files import strict
 from raymarch.io.volumes.format import Format, read_volume, write_volume
 from raymarch.io.volumes.hdf5 import scalar
-from raymarch.io.volumes.scalar_format import damage_told, scalar_format
+from raymarch.io.volumes.scalar_format import explain_damage, scalar_format
 from raymarch.io.volumes.xdmf import read
 
 OURS = [
@@ -45,9 +45,9 @@ def name_of(error):
 @pytest.mark.parametrize("error", OURS, ids=name_of)
 def test_a_fault_of_ours_is_told_as_one(error, tmp_path):
     path = tmp_path / "a.nii"
-    with pytest.raises(rm.RaymarchError) as told, damage_told(path, "NIfTI"):
+    with pytest.raises(rm.RaymarchError) as told, explain_damage(path, "NIfTI"):
         raise error
-    assert isinstance(error, FAULTS_OF_OURS)
+    assert isinstance(error, PROGRAM_FAULTS)
     assert str(told.value).startswith(f"{path}: raymarch could not read this ({name_of(error)}")
     assert FAULT in str(told.value) and "no whole" not in str(told.value) and "export" not in str(told.value)
 
@@ -55,13 +55,13 @@ def test_a_fault_of_ours_is_told_as_one(error, tmp_path):
 @pytest.mark.parametrize("error", FILES, ids=name_of)
 def test_what_a_library_says_of_damage_stays_the_file_s(error, tmp_path):
     said = "a.nii: is no whole NIfTI .*; export it again"
-    with pytest.raises(rm.RaymarchError, match=said), damage_told(tmp_path / "a.nii", "NIfTI"):
+    with pytest.raises(rm.RaymarchError, match=said), explain_damage(tmp_path / "a.nii", "NIfTI"):
         raise error
 
 
 def test_no_memory_is_neither(tmp_path):
     said = "a.nii: there is no memory for its values; read a part of it by crop"
-    with pytest.raises(rm.RaymarchError, match=said), damage_told(tmp_path / "a.nii", "NIfTI"):
+    with pytest.raises(rm.RaymarchError, match=said), explain_damage(tmp_path / "a.nii", "NIfTI"):
         raise MemoryError
 
 

@@ -12,7 +12,7 @@ import pytest
 import raymarch as rm
 from raymarch.cli import cli
 from raymarch.io.files import strict
-from raymarch.io.files.temporary import sweep, temporary_in
+from raymarch.io.files.temporary import remove_stale, temporary_path
 from raymarch.io.volumes import volume_file
 from raymarch.io.volumes.format_choice import format_of
 from raymarch.io.volumes.hdf5.volume import HDF5
@@ -248,11 +248,11 @@ def test_a_write_that_writes_elsewhere_is_told_and_leaves_nothing(tmp_path):
 
 
 def test_temporary_files_with_a_suffix_of_dead_processes_are_swept(tmp_path):
-    with temporary_in(tmp_path, ".vol.own") as temporary:
+    with temporary_path(tmp_path, ".vol.own") as temporary:
         assert temporary.name.endswith(".tmp.vol.own")
         dead = temporary.with_name(temporary.name.replace(temporary.name[19:35], "0" * 16))
         dead.write_text("left")
-        sweep(tmp_path)
+        remove_stale(tmp_path)
         assert temporary.exists()
         assert os.name != "posix" or not dead.exists()
 

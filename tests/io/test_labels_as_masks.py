@@ -10,7 +10,7 @@ from PIL import Image
 from sets import POSES, random_image, write_set, write_transforms
 
 import raymarch as rm
-from raymarch.diagnosis.reading import read_set
+from raymarch.diagnosis.read_set import read_set
 
 MASK = np.zeros((6, 8), bool)
 MASK[1:4, 2:6] = True

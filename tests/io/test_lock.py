@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.fitting.checkpoints.checkpoints import Checkpoints, Saving
+from raymarch.fitting.checkpoints.checkpoints import Checkpoints, CheckpointSaver
 from raymarch.io.files import lock as module
-from raymarch.io.files.lock import locked
+from raymarch.io.files.lock import lock_file
 
 HOLDER = """
 import sys, time
@@ -39,7 +39,7 @@ def other(tmp_path):
 
 
 def refusal(path, **how):
-    with pytest.raises(RaymarchError) as refused, locked(path, **how):
+    with pytest.raises(RaymarchError) as refused, lock_file(path, **how):
         pass
     assert "\n" not in str(refused.value)
     return str(refused.value)
@@ -50,11 +50,11 @@ def test_a_second_process_is_told_who_writes_and_what_it_can_do(other, tmp_path)
     told = refusal(tmp_path / "v.h5", cure="choose another --out")
     assert f"another raymarch (process {other.pid}, since 2" in told
     assert told.endswith("wait until it ends, or choose another --out")
-    with locked(tmp_path / "other.h5"):  # the one cure
+    with lock_file(tmp_path / "other.h5"):  # the one cure
         pass
     other.terminate()  # the other
     other.wait()
-    with locked(tmp_path / "v.h5"):
+    with lock_file(tmp_path / "v.h5"):
         pass
     assert os.listdir(tmp_path) == []
 
@@ -73,7 +73,7 @@ def test_what_a_killed_process_leaves_keeps_nobody_out(other, tmp_path):
     other.send_signal(signal.SIGKILL)
     other.wait()
     assert (tmp_path / "v.h5.lock").exists()
-    with locked(tmp_path / "v.h5"):
+    with lock_file(tmp_path / "v.h5"):
         assert str(os.getpid()) in (tmp_path / "v.h5.lock").read_text()
     assert os.listdir(tmp_path) == []
 
@@ -97,14 +97,14 @@ def test_on_a_disk_without_locks_the_file_says_who_lives(words, free, tmp_path, 
     place = tmp_path / "v.h5.lock"
     place.write_text(words.format(pid=os.getpid(), host=platform.node()))
     if free:
-        with locked(tmp_path / "v.h5"):
+        with lock_file(tmp_path / "v.h5"):
             pass
         return
     told = refusal(tmp_path / "v.h5")
     if "elsewhere" in words:  # where it cannot be known, the cure is a person's
         assert told.split("if that has died, remove ")[1].startswith(str(place))
         place.unlink()
-        with locked(tmp_path / "v.h5"):
+        with lock_file(tmp_path / "v.h5"):
             pass
 
 
@@ -114,13 +114,13 @@ def test_a_file_of_somebody_s_is_not_taken_for_a_lock(tmp_path):
     assert "is there, and is no lock of raymarch's; move it, or choose another name" in refusal(tmp_path / "v.h5")
     assert place.read_text() == "mine"
     place.rename(tmp_path / "elsewhere")
-    with locked(tmp_path / "v.h5"):
+    with lock_file(tmp_path / "v.h5"):
         pass
 
 
 def test_threads_of_one_process_are_kept_apart_and_one_thread_enters_twice(tmp_path):
     told, path = [], tmp_path / "v.h5"
-    with locked(path), locked(path):
+    with lock_file(path), lock_file(path):
         thread = threading.Thread(target=lambda: told.append(refusal(path)))
         thread.start()
         thread.join()
@@ -130,7 +130,7 @@ def test_threads_of_one_process_are_kept_apart_and_one_thread_enters_twice(tmp_p
 
 @pytest.mark.parametrize("name", ["v" * 250 + ".h5", "ü" * 120 + ".h5", "two words.h5"])
 def test_every_name_that_a_file_may_have_can_be_locked(name, tmp_path):
-    with locked(tmp_path / name):
+    with lock_file(tmp_path / name):
         (only,) = os.listdir(tmp_path)
         assert only.endswith(".lock")
 
@@ -158,14 +158,14 @@ def test_of_two_that_begin_at_once_one_is_refused(tmp_path):
 
 def test_two_fits_of_one_checkpoint_do_not_both_begin(tmp_path):
     """As two that resume it."""
-    saving = Saving(Checkpoints(tmp_path / "c"))
+    saving = CheckpointSaver(Checkpoints(tmp_path / "c"))
     told = []
     with saving.alone():
-        thread = threading.Thread(target=lambda: told.append(refusal_of(Saving(Checkpoints(tmp_path / "c")))))
+        thread = threading.Thread(target=lambda: told.append(refusal_of(CheckpointSaver(Checkpoints(tmp_path / "c")))))
         thread.start()
         thread.join()
     assert "c: another thread of this process writes it; wait until it ends, or choose another path" in told[0]
-    with Saving(Checkpoints(Path(tmp_path / "other"))).alone():
+    with CheckpointSaver(Checkpoints(Path(tmp_path / "other"))).alone():
         pass
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 from sets import COLMAP_IMAGES, random_image, write_colmap, write_set, write_transforms
 
 import raymarch as rm
-from raymarch.diagnosis.reading import read_set
+from raymarch.diagnosis.read_set import read_set
 
 PREFIXES = {"Linux": "/data/someone/photos/", "Windows": "C:\\\\photos\\\\", "macOS": "/Volumes/x/a/images/"}
 

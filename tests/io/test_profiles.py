@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from raymarch.io.images.decode import decode, decode_alpha, decode_mask
-from raymarch.io.images.header import header
+from raymarch.io.images.header import read_header
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 # primaries as ICC profiles hold them, columns of XYZ under D50
@@ -86,7 +86,7 @@ def test_a_mask_and_alpha_are_the_numbers_that_are_stored(tmp_path):
     stored[:, :4], stored[3:, 4:] = 255, (120, 0, 0)  # in sRGB over a half
     for name, how in (("plain", {}), ("p3", {"icc_profile": profile_of(PRIMARIES["Display P3"])})):
         Image.fromarray(stored).save(tmp_path / f"{name}.png", **how)
-    plain, p3 = ((path, header(path)) for path in (tmp_path / "plain.png", tmp_path / "p3.png"))
+    plain, p3 = ((path, read_header(path)) for path in (tmp_path / "plain.png", tmp_path / "p3.png"))
     for inverted in (False, True):
         masks = [decode_mask(path, of, (8, 6), inverted=inverted) for path, of in (plain, p3)]
         np.testing.assert_array_equal(*masks)

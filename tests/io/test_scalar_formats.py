@@ -18,7 +18,7 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.io.volumes.scalar_format import damage_told
+from raymarch.io.volumes.scalar_format import explain_damage
 from raymarch.io.volumes.volume_file import FORMATS
 
 pytestmark = pytest.mark.extra
@@ -626,7 +626,7 @@ def test_a_tiff_packed_by_lzw_is_read(tmp_path):
 def test_a_packing_that_takes_another_library_names_the_extra(tmp_path):
     with (
         pytest.raises(rm.RaymarchError, match=r'takes imagecodecs.*; pip install "raymarch\[formats\]"'),
-        damage_told(tmp_path / "a.tif", "TIFF"),
+        explain_damage(tmp_path / "a.tif", "TIFF"),
     ):
         raise ValueError("<COMPRESSION.LZW: 5> requires the 'imagecodecs' package")
 

@@ -12,7 +12,7 @@ from sets import POSES, random_image, write_set, write_transforms
 from skips import require_shared
 
 import raymarch as rm
-from raymarch.io.files.strict import parse_json, without_comments
+from raymarch.io.files.strict import parse_json, strip_comments
 from raymarch.io.image_sets.load import READERS
 
 NAMES = [f"r_{i}.png" for i in range(10)]
@@ -235,7 +235,7 @@ COMMENTED = [
 
 @pytest.mark.parametrize("text", COMMENTED)
 def test_comments_keep_the_place_of_all_else(text):
-    out = without_comments(text)
+    out = strip_comments(text)
     assert len(out) == len(text)
     assert all(a in (b, " ") for a, b in zip(out, text, strict=True))
     if text.count('"') % 2 == 0 and text != "/":

@@ -15,7 +15,7 @@ from sets import POSES, framed, random_image, write_colmap, write_set
 import raymarch as rm
 from raymarch import RaymarchError
 from raymarch.io.image_sets.frames import Frame, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.holdout import select_split
 from raymarch.io.image_sets.read_options import ReadOptions
 from raymarch.io.images import decode as decoder
 from raymarch.io.images.decode import decode
@@ -256,13 +256,13 @@ def test_masks_are_as_many_as_views_whatever_they_take_out(masks):
     ],
 )  # fmt: skip
 def test_every_so_many_th_is_held_out(split, holdout, want):
-    assert held_out(10, ReadOptions(split, holdout=holdout), Path("set")) == want
+    assert select_split(10, ReadOptions(split, holdout=holdout), Path("set")) == want
 
 
 def test_frames_are_held_out_in_the_order_of_their_names(tmp_path, caplog):
     frames = [Frame(Path(f"set/{name}.png"), camera) for name in "dbca"]
-    assert [frame.file.stem for frame in held_out(frames, ReadOptions("test", holdout=2), tmp_path)] == ["a", "c"]
-    assert [frame.file.stem for frame in held_out(frames, ReadOptions("train", holdout=2), tmp_path)] == ["b", "d"]
+    assert [frame.file.stem for frame in select_split(frames, ReadOptions("test", holdout=2), tmp_path)] == ["a", "c"]
+    assert [frame.file.stem for frame in select_split(frames, ReadOptions("train", holdout=2), tmp_path)] == ["b", "d"]
     assert "one view in 2 is held out for test, 2 of 4 (--holdout K, 0 for none)" in caplog.text
 
 
@@ -270,9 +270,9 @@ def test_frames_of_one_image_are_in_one_split(tmp_path, caplog):
     names = ["a", "b", "b", "./b", "c", "d"]
     frames = [Frame(Path(f"set/{name}.png"), camera) for name in names]
     for holdout in (1, 2, 3, 4):
-        out = {frame.file.stem for frame in held_out(frames, ReadOptions("test", holdout=holdout), tmp_path)}
+        out = {frame.file.stem for frame in select_split(frames, ReadOptions("test", holdout=holdout), tmp_path)}
         rest = ReadOptions("train", holdout=holdout)
-        left = set() if holdout == 1 else {frame.file.stem for frame in held_out(frames, rest, tmp_path)}
+        left = set() if holdout == 1 else {frame.file.stem for frame in select_split(frames, rest, tmp_path)}
         assert not out & left and out | left == {"a", "b", "c", "d"}
     assert "2 frames list an image that another one lists" in caplog.text
 
@@ -288,7 +288,7 @@ def test_frames_of_one_image_are_in_one_split(tmp_path, caplog):
 )
 def test_a_split_that_is_not_there_is_said(count, split, holdout, said):
     with pytest.raises(RaymarchError, match=said) as error:
-        held_out(count, ReadOptions(split, holdout=holdout), Path("set"))
+        select_split(count, ReadOptions(split, holdout=holdout), Path("set"))
     assert "\n" not in str(error.value)
 
 

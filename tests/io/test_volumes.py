@@ -96,7 +96,7 @@ def test_files_from_before_the_first_release_are_read(tmp_path, version, change)
     save(volume, tmp_path / "a.h5")
     with h5py.File(tmp_path / "a.h5", "r+") as file:
         file.attrs.modify("format_version", version)
-        arrays, notes = {name: file[name][()] for name in file}, schema.checked_notes(file, "a.h5")
+        arrays, notes = {name: file[name][()] for name in file}, schema.check_notes(file, "a.h5")
         notes.pop(("/", "digest"))
         arrays = {name: np.asarray(array, file[name].dtype) for name, array in arrays.items()}
         file.attrs.modify("digest", np.array(schema.digest_of(arrays, notes)))

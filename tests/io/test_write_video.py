@@ -12,7 +12,7 @@ from PIL import Image, ImageSequence
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.io.videos.camera_path_file import load_camera_path
-from raymarch.io.videos.write_video import interrupted, is_video, write_clip, write_video
+from raymarch.io.videos.write_video import cut_short_name, is_video, write_clip, write_video
 
 
 def waves(count, width=40, height=30):
@@ -101,7 +101,7 @@ def test_what_fails_in_the_middle_leaves_the_older_file(error, tmp_path):
 def test_what_is_cut_short_goes_beside_and_plays(tmp_path):
     write_video(tmp_path / "a.gif", waves(2))
     place = write_clip(tmp_path / "a.gif", waves(5), 10, 85, cut=lambda: True)
-    assert place == interrupted(tmp_path / "a.gif") == tmp_path / "a.interrupted.gif"
+    assert place == cut_short_name(tmp_path / "a.gif") == tmp_path / "a.interrupted.gif"
     with Image.open(place) as file:
         assert file.n_frames == 5
     with Image.open(tmp_path / "a.gif") as file:

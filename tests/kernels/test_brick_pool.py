@@ -12,10 +12,10 @@ import pytest
 from whole import whole
 
 from raymarch.device import pool as device_pool
-from raymarch.device.brick_grid import BrickGrid, bricks_read, places_of
+from raymarch.device.brick_grid import BrickGrid, places_of, read_bricks
 from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.fitting.pruning import Pruning
 from raymarch.fitting.settings.objective import Regulariser
 from raymarch.fitting.settings.settings import FitSettings
@@ -119,7 +119,7 @@ def test_refining_and_regularising_are_a_dense_grids_where_nothing_is_missing(gr
         values = grid.download()
         for name in ("tv_density", "tv_colour", "sparsity"):
             with drive.ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-                tape.regularise(grid, buffer, Regulariser.named(name, 1.0), 3, 5, 0.5)
+                differentiable_passes.regularise(grid, buffer, Regulariser.named(name, 1.0), 3, 5, 0.5)
         found.append((*values, *grid.download_gradient(), np.array(buffer.fields.loss[None])))
         begin_anew(grid)
     assert np.abs(found[0][2]).max() > 0
@@ -238,13 +238,13 @@ def test_carving_leaves_bricks_that_an_occupied_cell_reads(grids):
 def test_bricks_that_cells_read_hold_every_corner_of_every_point_in_them(shape):
     rng = np.random.default_rng(0)
     cells = rng.uniform(size=(8, 4, 3)) < 0.2
-    bricks = bricks_read(cells, shape)
+    bricks = read_bricks(cells, shape)
     for cell in np.argwhere(cells):
         points = (cell + rng.uniform(0, 1, (50, 3))) * (np.array(shape) - 1) / cells.shape
         lower = np.minimum(points.astype(int), np.array(shape) - 2)
         for corner in itertools.product((0, 1), repeat=3):
             assert bricks[tuple(((lower + corner) // 8).T)].all()
-    assert not bricks_read(np.zeros((8, 4, 3), bool), shape).any()
+    assert not read_bricks(np.zeros((8, 4, 3), bool), shape).any()
 
 
 def test_places_are_dealt_once_each_along_a_curve_that_stays_near():
@@ -268,7 +268,7 @@ def test_a_volume_without_a_brick_is_empty():
 @pytest.mark.parametrize("small", [True, False], ids=["small", "large"])
 def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged(small, monkeypatch):
     """A large one gives back first what only a fit needs."""
-    monkeypatch.setattr("raymarch.device.brick_grid.SMALL", device_pool.SMALL if small else 0)
+    monkeypatch.setattr("raymarch.device.brick_grid.SMALL_TREE_BYTES", device_pool.SMALL_TREE_BYTES if small else 0)
     v = holed_volume()[0]
     with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=1, moments=True) as grid:
         grid.upload(v)
@@ -291,7 +291,7 @@ def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged(small, monke
 
 def test_a_fit_that_ended_has_its_values_and_gives_the_rest_back(monkeypatch):
     """Nobody else gets what is left of it."""
-    monkeypatch.setattr("raymarch.device.brick_grid.SMALL", 0)
+    monkeypatch.setattr("raymarch.device.brick_grid.SMALL_TREE_BYTES", 0)
     v = holed_volume()[0]
     with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=2, moments=True) as grid:
         grid.upload(v)

@@ -16,7 +16,7 @@ from whole import whole
 
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.rays import Rays
@@ -93,8 +93,10 @@ def by_kernels(v: Volume, rays: Rays, dt: float, cut: float):
         buffer.fields.jitter.from_numpy(np.tile([0.0, 1.0], (*buffer.fields.jitter.shape, 1)))
         black = ti.Vector([0.0, 0.0, 0.0])
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            tape.march(grid, buffer, len(rays), dt, cut, 0.0, black, replace(grid.variant, jittered=True))
-            tape.distort(grid, buffer, len(rays), dt, cut, UNIT, WEIGHT)
+            differentiable_passes.march(
+                grid, buffer, len(rays), dt, cut, 0.0, black, replace(grid.variant, jittered=True)
+            )
+            differentiable_passes.add_distortion(grid, buffer, len(rays), dt, cut, UNIT, WEIGHT)
         return buffer.fields.loss[None], grid.download_gradient()[0]
 
 

@@ -24,7 +24,7 @@ from raymarch.kernels.field.copies import clear_gradients
 from raymarch.kernels.field.occupancy import occupy
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.kernels.rays.camera import rays_of_pixels
-from raymarch.rendering.march_settings import INVISIBLE, March
+from raymarch.rendering.march_settings import MAX_SKIPPING_ERROR, March
 from raymarch.rendering.renderer import Renderer
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.harmonics import Y00
@@ -249,7 +249,7 @@ def test_skipping_what_is_invisible_changes_little(renderer, density):
     inverse = {"softplus": lambda x: np.log(np.expm1(x)), "relu": lambda x: x, "exponential": np.log}[density]
     for scale in (1.0, 1e-3):
         v = sparse(1)
-        min_weight = INVISIBLE / np.linalg.norm(v.box[1] - v.box[0])
+        min_weight = MAX_SKIPPING_ERROR / np.linalg.norm(v.box[1] - v.box[0])
         haze = np.random.default_rng(0).uniform(0, 2, v.shape) * min_weight
         activation = Activation(density, 0.0, scale, "clamped" if density == "relu" else "sigmoid")
         v = replace(v, density=inverse((v.sigma() + haze) * scale), activation=activation)
@@ -265,7 +265,7 @@ def test_skipping_haze_before_something_bright_changes_little(colour, value):
     """Whatever the colours' size, skipping hides under 1e-5 of the brightest: haze just under the threshold, a wall."""
     n = 17
     longest = 2 * np.sqrt(3)
-    min_weight = INVISIBLE / (longest * max(value + (colour == "clamped"), 1.0))
+    min_weight = MAX_SKIPPING_ERROR / (longest * max(value + (colour == "clamped"), 1.0))
     density = np.full((n, n, n), 0.999 * min_weight, np.float32)
     density[:3] = 30
     features = np.full((n, n, n, 3), (value - 0.5 * (colour == "clamped")) / Y00, np.float32)
@@ -282,7 +282,7 @@ def test_skipping_haze_before_something_bright_changes_little(colour, value):
 def test_what_is_skipped_hides_no_more_where_colours_are_brighter():
     """A haze too thin to count at colours up to 1 counts at 50."""
     n, value = 17, 50.0
-    haze = 0.999 * INVISIBLE / (2 * np.sqrt(3))
+    haze = 0.999 * MAX_SKIPPING_ERROR / (2 * np.sqrt(3))
     place = affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n))
     features = np.full((n, n, n, 3), value / Y00, np.float32)
     volume = Volume(np.full((n, n, n), haze, np.float32), features, place, Activation("relu", 0, 1, "identity"))

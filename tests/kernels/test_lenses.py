@@ -13,7 +13,7 @@ from raymarch.device.image_store import ImageStore, lens_vector
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.fit.hull import visual_hull
 from raymarch.kernels.rays.camera import draw_tiles, pixel_ray
-from raymarch.kernels.rays.lens import LENS, project
+from raymarch.kernels.rays.lens import LENS_VECTOR, project
 
 CAMERAS = [*WITH_CENTRE, ORTHOGRAPHIC]
 FISHEYE = rm.Lens("fisheye", (0.01, -0.002, 0, 0))
@@ -23,7 +23,7 @@ EACH = pytest.mark.parametrize("camera", [*CAMERAS, WIDE], ids=lambda camera: ca
 
 @ti.kernel
 def there_and_back(
-    lens: LENS, pixels: ti.types.ndarray(dtype=ti.f64, ndim=2), origins: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    lens: LENS_VECTOR, pixels: ti.types.ndarray(dtype=ti.f64, ndim=2), origins: ti.types.ndarray(dtype=ti.f64, ndim=2),
     directions: ti.types.ndarray(dtype=ti.f64, ndim=2), again: ti.types.ndarray(dtype=ti.f64, ndim=2),
 ):  # fmt: skip
     for i in range(pixels.shape[0]):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import taichi as ti
 
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import LOSSES, Loss
 from raymarch.kernels.fit import losses
 
@@ -53,7 +53,7 @@ def of(name, image, target, background, opacity, delta=DELTA):
 def add(name, buffer, background, opacity, delta=DELTA, count=COUNT):
     """Add a loss to the buffer's."""
     loss = Loss.named(name, 1.0 if name == "squared" else delta)
-    tape.compare(buffer, loss, count, ti.Vector(list(background)), opacity)
+    differentiable_passes.compare(buffer, loss, count, ti.Vector(list(background)), opacity)
 
 
 def test_one_ray_a_tenth_off_in_red():
@@ -138,11 +138,11 @@ def test_a_ray_without_a_target_counts_nowhere(name):
     target[~counts, 3] = -1
     buffer = drive.set_rays(image, target)
     buffer.fields.image.grad.fill(0)
-    counted = losses.counting(buffer.fields, COUNT)
+    counted = losses.count_targets(buffer.fields, COUNT)
     assert counted == counts.sum()
     loss, background = Loss.named(name), ti.Vector(list(cases.BACKGROUND))
     with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-        tape.compare(buffer, loss, COUNT, background, 0.7, counted)
+        differentiable_passes.compare(buffer, loss, COUNT, background, 0.7, counted)
     value, slope = of(name, image[counts], target[counts], cases.BACKGROUND, 0.7)
     assert buffer.fields.loss[None] == pytest.approx(value, rel=1e-13)
     got = buffer.fields.image.grad.to_numpy()[:COUNT]
@@ -186,7 +186,7 @@ def test_a_pixel_of_several_rays_is_their_mean(name):
     buffer.fields.image.grad.fill(0)
     loss, background = Loss.named(name, 1.0 if name == "squared" else DELTA), ti.Vector(list(cases.BACKGROUND))
     with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-        tape.compare(buffer, loss, count, background, 0.7, count, parts)
+        differentiable_passes.compare(buffer, loss, count, background, 0.7, count, parts)
     value, slope = of(name, mean, target, cases.BACKGROUND, 0.7)
     assert buffer.fields.loss[None] == pytest.approx(value, rel=1e-13)
     got = buffer.fields.image.grad.to_numpy()

@@ -16,7 +16,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.integrator.mode import MOST
+from raymarch.kernels.integrator.mode import MAX_TRANSMITTANCE
 from raymarch.kernels.modes.registry import COMPOSITING_MODES as MODES
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march_settings import March
@@ -141,7 +141,7 @@ def test_values_under_0_that_let_any_light_through_make_numbers_with_their_gradi
         tangent, gradient = seen.tangent(Parameters(density=way)), seen.adjoint(back)
     for image in images:
         assert np.isfinite(image).all()
-        assert image[:, 3].max() == pytest.approx(MOST)
+        assert image[:, 3].max() == pytest.approx(MAX_TRANSMITTANCE)
         assert image[:, :3].min() < -1000
     assert np.isfinite(tangent).all()
     assert (back * tangent).sum() == pytest.approx((gradient.density * way).sum(), rel=1e-9)

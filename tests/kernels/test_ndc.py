@@ -16,7 +16,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
-from raymarch.gradients.check_sample import part_met
+from raymarch.gradients.check_sample import crop_met
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.plot.volumes import slices
@@ -117,7 +117,7 @@ def test_a_check_takes_the_part_that_rays_meet_most():
     v = replace(
         scene(0), density=density, features=np.zeros((*shape, 3)), world_from_index=affine_of_box([-HALF, HALF], shape)
     )
-    part = part_met(v, seen_from((0.5, 0.0, 0.0), 0.0), 0)
+    part = crop_met(v, seen_from((0.5, 0.0, 0.0), 0.0), 0)
     assert part.shape == (64, 20, 64)
     assert (part.density > 0).sum() == 64
     np.testing.assert_array_equal(part.ndc_from_world, v.ndc_from_world)

@@ -13,7 +13,7 @@ import taichi as ti
 
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting import fitter, tape
+from raymarch.fitting import differentiable_passes, fitter
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
@@ -55,9 +55,9 @@ def by_kernels(boxes, degree, jittered, whole):
         buffer.set_near(BEGIN, whole or 0.0)
         variant = replace(grid.variant, jittered=jittered)
         call = len(rays), 0.4 * v.voxel, 0.0, 0.0, ti.Vector(list(cases.BACKGROUND)), variant
-        tape.march(grid, buffer, *call)
+        differentiable_passes.march(grid, buffer, *call)
         image = buffer.image(len(rays))
-        tape.march.grad(grid, buffer, *call, whole is not None)
+        differentiable_passes.march.grad(grid, buffer, *call, whole is not None)
         return image, *grid.download_gradient()
 
 

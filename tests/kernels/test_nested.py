@@ -14,17 +14,17 @@ from whole import whole
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import Regulariser
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
-from raymarch.gradients.check_sample import part_met
+from raymarch.gradients.check_sample import crop_met
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.kernels.field.copies import fill
-from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY
+from raymarch.kernels.fit.regularise import EPS_DENSITY, TILE_EDGE
 from raymarch.plot.volumes import slices
 from raymarch.rendering.march_settings import March, require_seen
 from raymarch.rendering.renderer import Renderer, render
@@ -200,17 +200,19 @@ def test_no_variation_counts_from_one_box_to_the_next(step):
             grid.upload(Volume(each.reshape(-1, y, z), np.zeros((BOXES * x, y, z, 3)), np.eye(4), boxes=BOXES))
             grid.fields.density.grad.fill(0)
             with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-                tape.regularise(grid, buffer, Regulariser.named("tv_density", density.size), 5, step, 1.0)
+                differentiable_passes.regularise(
+                    grid, buffer, Regulariser.named("tv_density", density.size), 5, step, 1.0
+                )
             losses.append(buffer.fields.loss[None])
             gradients.append(grid.download_gradient()[0])
-        shift = tape._blocks(grid, 5, step)[2].to_list()
+        shift = differentiable_passes._blocks(grid, 5, step)[2].to_list()
     wanted = 0.0
     for n in range(BOXES):
         for axis, first in enumerate((n * x, 0, 0)):
             edges = np.diff(density[n], axis=axis)
-            within = (first + np.arange(edges.shape[axis]) + shift[axis]) % EDGE < EDGE - 1
+            within = (first + np.arange(edges.shape[axis]) + shift[axis]) % TILE_EDGE < TILE_EDGE - 1
             wanted += np.compress(within, np.hypot(edges, EPS_DENSITY) - EPS_DENSITY, axis=axis).sum()
-    assert losses == pytest.approx([wanted * EDGE / (EDGE - 1), 0], rel=1e-12)
+    assert losses == pytest.approx([wanted * TILE_EDGE / (TILE_EDGE - 1), 0], rel=1e-12)
     assert gradients[0].any()
     assert not gradients[1].any()
 
@@ -219,7 +221,7 @@ def test_a_check_takes_every_so_many_samples_of_each_box():
     x, y, z = 70, 50, 66
     density = np.arange(2.0 * x * y * z).reshape(2 * x, y, z)
     v = Volume(density, np.zeros((2 * x, y, z, 3)), np.eye(4), boxes=2)
-    part = part_met(v, cameras(v)[0], 0)
+    part = crop_met(v, cameras(v)[0], 0)
     assert (part.boxes, part.box_shape) == (2, (24, 17, 22))
     for n in range(2):
         np.testing.assert_array_equal(part.nested(n).density, v.nested(n).density[::3, ::3, ::3])

@@ -12,7 +12,7 @@ from whole import whole
 
 from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import Regulariser
 from raymarch.fitting.settings.optimiser import MAX_BETA, Adam
 from raymarch.kernels.fit.regularise import QUANTITIES, regularise
@@ -276,7 +276,7 @@ def test_a_regulariser_that_is_not_finite_freezes_all(of):
     grid.set_activation(Activation("relu"))
     grid.fill(0.0, 0.0)
     before = state(grid)
-    call = tape._call(grid, Regulariser("bad", of, reciprocal, reciprocal), 0, 0, 1.0)
+    call = differentiable_passes._call(grid, Regulariser("bad", of, reciprocal, reciprocal), 0, 0, 1.0)
     regularise(grid.fields, buffer.fields, grid.variant, of, reciprocal, reciprocal, *call)
     for step in (4, 5):
         grid.reduce_slots()

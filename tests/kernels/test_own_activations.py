@@ -8,7 +8,7 @@ import pytest
 import taichi as ti
 from drive import volume_adjoint
 
-from raymarch.device.own_functions import colour_functions, density_functions
+from raymarch.device.activation_functions import colour_functions, density_functions
 from raymarch.errors import RaymarchError
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters

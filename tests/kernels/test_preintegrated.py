@@ -20,7 +20,7 @@ from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
-from raymarch.volumes.transfer_function import MOST_OPAQUE, TransferFunction
+from raymarch.volumes.transfer_function import MAX_OPACITY, TransferFunction
 from raymarch.volumes.volume import Volume
 
 VOLUME = cases.volume("rotated", 0, "identity")
@@ -68,7 +68,7 @@ def integrated(volume, table, rays, background, points=4, parts=1):
             ends = between_knots(cubic, table.values)
             for u0, u1 in pairwise(ends):
                 shades = table(np.polyval(cubic, u0 + place * (u1 - u0)))
-                sigma = -np.log1p(-np.minimum(shades[:, 3], MOST_OPAQUE)) / table.unit_length
+                sigma = -np.log1p(-np.minimum(shades[:, 3], MAX_OPACITY)) / table.unit_length
                 for shade, tau in zip(shades, sigma * share * (u1 - u0) * (t1 - t0), strict=True):
                     colour, T = colour + T * (1 - np.exp(-tau)) * shade[:3], T * np.exp(-tau)
         image.append([*(colour + T * np.array(background)), T])

@@ -18,7 +18,7 @@ from whole import whole
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
-from raymarch.geometry.lens import PLAIN, Lens
+from raymarch.geometry.lens import PINHOLE_LENS, Lens
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.check import check_rows
@@ -429,7 +429,7 @@ MATTE = Shading(matcap=np.ones((1, 1, 3)))
         ),
         (lambda: March(mode="maximum", shading=Shading()), "shading is given in mode maximum, which lights nothing"),
         (lambda: replace(surface(1), shading=Shading(occlusion=1)), "shading has occlusion in mode isosurface"),
-        (lambda: require_groups(["iso"], replace(surface(1), shading=MATTE).rule, PLAIN), "has no gradient"),
+        (lambda: require_groups(["iso"], replace(surface(1), shading=MATTE).rule, PINHOLE_LENS), "has no gradient"),
         (lambda: Shading(lamp=(0, 0, 0)), "lamp is"),
     ],
 )

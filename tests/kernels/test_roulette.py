@@ -13,8 +13,8 @@ from raymarch.device.brick_grid import BrickGrid, begin_anew
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import set_numbers
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting import tape
-from raymarch.kernels.integrator.sample_adjoint import LEAST, share_of_draw
+from raymarch.fitting import differentiable_passes
+from raymarch.kernels.integrator.sample_adjoint import MIN_CHANCE, draw_factor
 
 ROULETTE = 0.5  # of these volumes' samples about half have less influence
 DRAWS, DIRECTIONS, SIGMAS = 300, 6, 4.5
@@ -36,12 +36,12 @@ def gradients(kind, keeps, roulette, draws):
         buffer.set_image_gradient(rng.normal(size=(len(rays), 4)))
         variant = replace(grid.variant, roulette=roulette)
         call = grid, buffer, len(rays), v.voxel, 0.0, 1e-3, ti.Vector(list(cases.BACKGROUND)), variant
-        tape.march(*call)
+        differentiable_passes.march(*call)
         found = []
         for draw in draws:
             begin_anew(grid)
             set_numbers(buffer.fields, draw=draw)
-            tape.march.grad(*call)
+            differentiable_passes.march.grad(*call)
             found.append(np.concatenate([each.ravel() for each in grid.download_gradient()]))
     return np.array(found)
 
@@ -72,7 +72,7 @@ def the_variant():
 def shares(rays: ti.template(), variant: ti.template(), influence: float, out: ARRAY):
     """What each of many samples of one influence is taken times."""
     for n in range(out.shape[0]):
-        out[n] = share_of_draw(rays, variant, influence, n // 8, n % 8)
+        out[n] = draw_factor(rays, variant, influence, n // 8, n % 8)
 
 
 @pytest.mark.parametrize("influence", INFLUENCES)
@@ -80,7 +80,7 @@ def test_a_sample_is_drawn_in_proportion_to_its_influence(influence):
     buffer, out = drive.ray_buffer(), np.zeros(40_000)
     set_numbers(buffer.fields, draw=3)
     shares(buffer.fields, replace(the_variant(), roulette=ROULETTE), influence, out)
-    chance = np.clip(influence / ROULETTE, LEAST, 1)
+    chance = np.clip(influence / ROULETTE, MIN_CHANCE, 1)
     assert set(np.unique(np.round(out * chance, 9))) == ({0.0, 1.0} if chance < 1 else {1.0})
     assert abs((out > 0).mean() - chance) < 5 * np.sqrt(chance * (1 - chance) / out.size) + 1e-12
 

@@ -9,10 +9,10 @@ from whole import whole
 
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import REGULARISERS
 from raymarch.fitting.settings.optimiser import Adam
-from raymarch.kernels.field.bricks import at, where
+from raymarch.kernels.field.bricks import cell_index, sample_index
 from raymarch.kernels.field.copies import clear_gradients, clear_moments
 from raymarch.kernels.field.gather import cell_of
 from raymarch.kernels.field.touched import add_features, mark
@@ -47,15 +47,15 @@ def add_at(grid: ti.template(), points: POINTS, values: POINTS):
             value = ti.Vector.zero(float, CHANNELS)
             for c in ti.static(range(CHANNELS)):
                 value[c] = values[n, c]
-            add_features(grid, (n + 1) % SLOTS, where(grid, cell), p - cell, value)
-            mark(grid, where(grid, cell), where(grid, cell))
+            add_features(grid, (n + 1) % SLOTS, cell_index(grid, cell), p - cell, value)
+            mark(grid, cell_index(grid, cell), cell_index(grid, cell))
 
 
 @ti.kernel
 def put_features(grid: ti.template(), slot: int, x: int, y: int, z: int, value: float):
     """One number into a slot's features, which nobody notes."""
     for _ in range(1):
-        I = at(grid, ti.Vector([x, y, z]))
+        I = sample_index(grid, ti.Vector([x, y, z]))
         grid.d_features[slot, I[0], I[1], I[2]][0] = value
 
 
@@ -160,7 +160,7 @@ def test_a_step_takes_what_a_regulariser_gave_features_that_no_ray_met(kind):
     grid.upload(Volume(np.zeros(SHAPE), features, np.eye(4), cases.volume().activation))
     before = grid.download()[1]
     ours = REGULARISERS["tv_colour"]
-    call = tape._call(grid, ours, 0, 0, 1.0)
+    call = differentiable_passes._call(grid, ours, 0, 0, 1.0)
     regularise(grid.fields, buffer.fields, grid.variant, COLOUR_DIFFERENCE, ours.value, ours.slope, *call)
     given = (grid.download_gradient()[1] != 0).any(-1)
     assert given.any()

@@ -57,14 +57,14 @@ def test_every_place_is_worded_as_by_taichi(module, untouched):
 
 def test_a_source_is_read_once():
     read = []
-    lines = compiler._remembering(lambda function: (read.append(function), "x = 1")[1], lambda function: (function, 0))
+    lines = compiler._memoise(lambda function: (read.append(function), "x = 1")[1], lambda function: (function, 0))
     assert [lines(test_a_source_is_read_once) for _ in range(3)] == ["x = 1"] * 3
     assert read == [test_a_source_is_read_once]
 
 
 def test_functions_of_one_text_are_two_places():
     """As a factory makes them: what is remembered of the one is not said of the other."""
-    told = compiler._remembering(lambda context, node: context.said, compiler._place)
+    told = compiler._memoise(lambda context, node: context.said, compiler._place)
     contexts = [SimpleNamespace(func=SimpleNamespace(func=made()), said=said) for said in "ab"]
     node = ast.parse("x").body[0].value
     assert [told(context, node) for context in contexts * 2] == ["a", "b", "a", "b"]
@@ -130,7 +130,7 @@ def test_a_kernel_of_ours_is_compiled_so_once_on_a_cpu_and_never_on_a_gpu(monkey
         for _ in range(2):
             losses.colour_error(buffer.fields, 4, 1, ti.Vector([0.0, 0.0, 0.0]))
     ours = [*losses.colour_error._primal.compiled_kernels.values()]
-    assert len(ours) == 1 and compiled == (ours if runtime.on_cpu() else [])
+    assert len(ours) == 1 and compiled == (ours if runtime.runs_on_cpu() else [])
 
 
 def test_seconds_of_compiling_are_counted_once_a_kernel():

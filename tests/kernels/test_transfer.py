@@ -19,7 +19,7 @@ from raymarch.kernels.integrator.passes import passes_of
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
-from raymarch.volumes.transfer_function import MOST_OPAQUE, TransferFunction
+from raymarch.volumes.transfer_function import MAX_OPACITY, TransferFunction
 from raymarch.volumes.volume import Volume
 
 VOLUME = cases.volume("rotated", 0, "identity")
@@ -57,7 +57,7 @@ def seen_by(volume, table, rays, step, background):
         colour, T = np.zeros(3), 1.0
         for sample in reference.samples(volume, origin, direction, step, 0, 0)[0]:
             shade = classified(table, reference.gather(volume.density, sample.p) + volume.activation.shift)
-            alpha = 1 - (1 - min(shade[3], MOST_OPAQUE)) ** (sample.width / table.unit_length)
+            alpha = 1 - (1 - min(shade[3], MAX_OPACITY)) ** (sample.width / table.unit_length)
             colour, T = colour + T * alpha * shade[:3], T * (1 - alpha)
         image.append([*(colour + T * np.array(background)), T])
     return np.array(image)
@@ -105,11 +105,11 @@ def test_what_a_clear_table_skips_changes_no_picture():
     np.testing.assert_array_equal(skipped, whole)
 
 
-@pytest.mark.parametrize("slab", [1, 20, grid.SLAB])
+@pytest.mark.parametrize("slab", [1, 20, grid.SLAB_CELLS])
 @pytest.mark.parametrize("margin", [0, 1])
 def test_slabs_of_any_size_mark_the_cells_that_show_something(slab, margin, monkeypatch):
     """Those alone that the hull allows; a cell reads five samples a side, and one beyond for rounding."""
-    monkeypatch.setattr(grid, "SLAB", slab)
+    monkeypatch.setattr(grid, "SLAB_CELLS", slab)
     shape, counts, rng = (29, 21, 13), (7, 5, 3), np.random.default_rng(0)
     values = 1.5 * np.round(rng.uniform(-0.6, 0.502, shape))  # one in two hundred is not 0 or less
     table, allowed = TransferFunction([0.5, 2], np.zeros((2, 3)), [0, 0.4], 0.2), rng.random(counts) < 0.8
@@ -168,7 +168,7 @@ def occluded(volume, reach):
         if (p < 0).any() or (p > top).any():
             return 0.0
         value = volume.activation.sigma(reference.gather(volume.density, p))
-        return -np.log1p(-min(classified(TABLE, value)[3], MOST_OPAQUE)) / TABLE.unit_length
+        return -np.log1p(-min(classified(TABLE, value)[3], MAX_OPACITY)) / TABLE.unit_length
 
     rays = CAMERA.rays()
     for origin, direction in zip(rays.origin, rays.direction, strict=True):

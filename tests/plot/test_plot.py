@@ -25,7 +25,7 @@ from raymarch.fitting.report import Report
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.plot.cameras import pyramid
-from raymarch.plot.fits import LARGEST, reduced
+from raymarch.plot.fits import MAX_KEPT_SIDE, reduce_picture
 from raymarch.plot.panels import picture_of
 from raymarch.system import resources
 from raymarch.views.views import Views
@@ -505,12 +505,12 @@ def test_what_is_refused_opens_no_figure(refused):
 @pytest.mark.parametrize("shape", [(1, 500), (500, 1), (9, 2000), (37, 1000), (700, 911)])
 def test_no_pixel_of_a_large_picture_is_left_out_of_a_sheet(shape):
     picture = np.zeros((*shape, 3))
-    assert max(reduced(picture).shape[:2]) <= LARGEST and min(reduced(picture).shape[:2]) >= 1
-    np.testing.assert_allclose(reduced(picture + 0.3), 0.3)
+    assert max(reduce_picture(picture).shape[:2]) <= MAX_KEPT_SIDE and min(reduce_picture(picture).shape[:2]) >= 1
+    np.testing.assert_allclose(reduce_picture(picture + 0.3), 0.3)
     for corner in ((0, 0), (-1, -1), (0, -1), (-1, 0)):
         one = picture.copy()
         one[corner] = 1
-        assert reduced(one).max() > 0
+        assert reduce_picture(one).max() > 0
 
 
 def test_a_name_in_letters_that_no_font_here_has_is_drawn_without_a_word():

@@ -141,7 +141,7 @@ def test_an_isosurface_crosses_the_cells_that_have_both_sides():
 
 def test_slabs_do_not_change_an_isosurfaces_count(monkeypatch):
     whole = plot.iso_histogram(SCAN).lines[0].get_ydata()
-    monkeypatch.setattr("raymarch.plot.volumes.SLAB", 50)
+    monkeypatch.setattr("raymarch.plot.volumes.SLAB_VALUES", 50)
     np.testing.assert_array_equal(plot.iso_histogram(SCAN).lines[0].get_ydata(), whole)
     (down, *_), values = plot.projections(SCAN), SCAN.numbers()
     np.testing.assert_array_equal(down.images[0].get_array(), values.max(2).T)

@@ -22,7 +22,7 @@ from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.plan.bounds import find_box
 from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import FitSettings, preset
-from raymarch.geometry.alignment import apart
+from raymarch.geometry.alignment import pose_differences
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
@@ -31,10 +31,10 @@ from raymarch.io.image_sets.hdf5.writing import write_views
 from raymarch.registration import refine as moves
 from raymarch.registration import refine as refining
 from raymarch.registration import refined_fit as module
-from raymarch.registration.intrinsics import change_of_shared, views_with_shared
-from raymarch.registration.refine import FIRST, Refinement
+from raymarch.registration.intrinsics import change_of_shared, move_shared_of_views
+from raymarch.registration.refine import FIRST_MOVE_STEP, Refinement
 from raymarch.registration.refined_fit import (
-    SHARE,
+    CAMERA_FRACTION,
     fit_refined,
     forecast_refined,
     settings_after_refinement,
@@ -53,9 +53,9 @@ QUICK = preset("quick", resolution=16, steps=5, rays=512, sh_degree=0)
     ("settings", "steps", "seconds"),
     [
         (FitSettings(steps=1000), 400, None),
-        (FitSettings(steps=100), FIRST, None),
-        (FitSettings(steps=None, seconds=100.0), None, 100 * SHARE),
-        (FitSettings(steps=1000, seconds=100.0), 400, 100 * SHARE),
+        (FitSettings(steps=100), FIRST_MOVE_STEP, None),
+        (FitSettings(steps=None, seconds=100.0), None, 100 * CAMERA_FRACTION),
+        (FitSettings(steps=1000, seconds=100.0), 400, 100 * CAMERA_FRACTION),
     ],
 )
 def test_a_refinement_has_its_share_of_the_time_and_the_fit_the_rest(settings, steps, seconds):
@@ -85,7 +85,7 @@ def lens_left_out() -> Views:
 
 @pytest.mark.whole
 def test_a_wrong_lens_is_moved_towards_the_true_one_where_that_is_asked_for(lens_left_out, monkeypatch):
-    monkeypatch.setattr(refining, "EVERY", 5)
+    monkeypatch.setattr(refining, "MOVE_INTERVAL", 5)
     monkeypatch.setattr(module, "fit", lambda views, settings, **how: fit(views, settings, steps=1, **how))
     seen = []
     settings = replace(QUICK, steps=400, rays=1024, levels=((0.0, 1.0),))
@@ -95,7 +95,7 @@ def test_a_wrong_lens_is_moved_towards_the_true_one_where_that_is_asked_for(lens
     assert seen[0].errors[-1] < 0.7 * seen[0].errors[0]
     told = result.volume.provenance["refined"]["shared"]
     assert told == {"lens": [pytest.approx(k1)]}
-    moved = views_with_shared(lens_left_out, told)  # as others of the set are, which were not refined
+    moved = move_shared_of_views(lens_left_out, told)  # as others of the set are, which were not refined
     assert {camera.lens.coefficients for camera in moved.cameras} == {(k1,)}
 
 
@@ -111,7 +111,7 @@ MOVED = {"focal": [0.1, 0.0], "principal_point": [0.0, -0.02], "lens": [-0.05]}
 
 def test_a_change_of_what_cameras_share_is_found_again(lens_left_out):
     views = lens_left_out
-    moved = views_with_shared(views, MOVED)
+    moved = move_shared_of_views(views, MOVED)
     for before, after in zip(views.cameras, moved.cameras, strict=True):
         found = change_of_shared(before, after, list(MOVED))
         assert list(found) == list(MOVED)
@@ -126,7 +126,7 @@ def test_a_change_of_what_cameras_share_is_found_again(lens_left_out):
 )
 def test_what_is_no_record_of_a_change_moves_nothing(told, lens_left_out):
     views = lens_left_out
-    assert views_with_shared(views, told).cameras == views.cameras
+    assert move_shared_of_views(views, told).cameras == views.cameras
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_no_fit_begins_after_a_refinement_that_was_interrupted(lens_left_out, mo
     def asked(*_):
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(refining, "EVERY", 5)
-    monkeypatch.setattr(refining, "FIRST", 5)
+    monkeypatch.setattr(refining, "MOVE_INTERVAL", 5)
+    monkeypatch.setattr(refining, "FIRST_MOVE_STEP", 5)
     plain = refining.refine
     monkeypatch.setattr(module, "refine", lambda *args, **how: plain(*args, **how, show=asked))
     with pytest.raises(RaymarchError, match="interrupted while cameras were refined, so nothing was fitted"):
@@ -293,6 +293,6 @@ def test_no_fit_begins_after_a_refinement_that_was_interrupted(lens_left_out, mo
 def test_a_camera_in_the_middle_of_the_box_moves_by_a_finite_share():
     camera = Camera.look_at((0, -1, 0), (0, 0, 0), width=8, height=8)
     inside = replace(camera, world_from_camera=np.eye(4))
-    degrees, share = apart([camera, inside], [inside, camera], np.array([[-1.0, -1, -1], [1, 1, 1]]))
+    degrees, share = pose_differences([camera, inside], [inside, camera], np.array([[-1.0, -1, -1], [1, 1, 1]]))
     np.testing.assert_allclose(share, [1 / (0.05 * 12**0.5), 1.0])
     assert np.isfinite(degrees).all()

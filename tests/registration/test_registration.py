@@ -17,24 +17,24 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting import clock
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.settings.settings import preset
-from raymarch.geometry.alignment import _pixels, aligned, carried, similarity
+from raymarch.geometry.alignment import _pixels, align_cameras, similarity, transform_camera
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.gradients.parameters import Parameters
-from raymarch.gradients.projection import Projection, from_near, out_of_sight
+from raymarch.gradients.projection import Projection, out_of_sight, start_at_near
 from raymarch.gradients.tangents import bytes_of_tangents
 from raymarch.registration import refine as refining
 from raymarch.registration import register as levels
 from raymarch.registration import register as module
-from raymarch.registration.intrinsics import intrinsics_moved, require_common_lens
-from raymarch.registration.normal_equations import DAMPING, exposures_beside, move_of
-from raymarch.registration.pyramid import FINER, Pyramid, smaller, without_exposure
+from raymarch.registration.intrinsics import move_intrinsics, require_common_lens
+from raymarch.registration.normal_equations import DAMPING, fit_exposures, move_of
+from raymarch.registration.pyramid import MIN_PIXELS_A_SAMPLE, Pyramid, remove_exposure, shrink_camera
 from raymarch.registration.refine import memory_of_moves, rays_a_view, refine
 from raymarch.registration.register import register
 from raymarch.rendering.renderer import render
-from raymarch.views.exposure import gauged
+from raymarch.views.exposure import normalise_exposures
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume
 
@@ -113,7 +113,7 @@ def test_a_mask_that_takes_nothing_out_changes_nothing():
 def test_a_large_image_is_compared_at_some_of_the_pixels_that_count(monkeypatch):
     mask = np.zeros((28, 32), bool)
     mask[:, 16:] = True
-    monkeypatch.setattr(levels, "FINE", 100)
+    monkeypatch.setattr(levels, "MAX_FINE_PIXELS", 100)
     sharp = levels.BlurLevel(np.zeros((28, 32, 3)), mask, TRUE, 0.0, ("pose",), thing().corners, 0)
     assert len(np.unique(sharp.pixels)) == 100 and mask.reshape(-1)[sharp.pixels].all()
 
@@ -141,9 +141,9 @@ def test_a_lens_is_found_with_the_pose_and_the_focal_length():
 def test_a_move_of_the_lens_stops_before_it_folds_over():
     camera = replace(TRUE, lens=Lens("simple_radial", (-0.1,)))
     folds = np.array([-30.0])
-    assert intrinsics_moved(camera, lens=folds) is camera
-    assert -5 < intrinsics_moved(camera, lens=folds / 4).lens.coefficients[0] < -0.1
-    assert intrinsics_moved(camera, lens=-folds).lens.coefficients == pytest.approx((29.9,))
+    assert move_intrinsics(camera, lens=folds) is camera
+    assert -5 < move_intrinsics(camera, lens=folds / 4).lens.coefficients[0] < -0.1
+    assert move_intrinsics(camera, lens=-folds).lens.coefficients == pytest.approx((29.9,))
     for cameras, said in (([TRUE], "the camera is a pinhole"), ([TRUE, camera], "models pinhole, simple_radial, want")):
         with pytest.raises(RaymarchError, match=said):
             require_common_lens(cameras)
@@ -234,7 +234,7 @@ def test_a_search_that_leads_nowhere_ends_within_its_steps_and_says_so(slope, mo
     assert found.error > 0.1
     assert found.steps <= 7 * len(module.BLURS)
     assert half.looks <= 9 * len(module.BLURS)
-    assert np.linalg.norm(found.camera.position) <= levels.FARTHEST * np.linalg.norm(TRUE.position)
+    assert np.linalg.norm(found.camera.position) <= levels.MAX_DISTANCE_RATIO * np.linalg.norm(TRUE.position)
 
 
 def test_a_step_out_of_sight_is_none_and_none_is_endless():
@@ -245,7 +245,7 @@ def test_a_step_out_of_sight_is_none_and_none_is_endless():
         assert np.isinf(r).all()
     for size in (1e-3, 1.0, 1e3, 1e150):
         camera, _ = level.retract((TRUE, None), np.array([size, 0, 0, 0, 0, 0]))
-        moved = min(size, levels.LONGEST) * np.linalg.norm(TRUE.position)
+        moved = min(size, levels.MAX_STEP) * np.linalg.norm(TRUE.position)
         np.testing.assert_allclose(np.linalg.norm(camera.position - TRUE.position), moved)
 
 
@@ -292,9 +292,9 @@ def test_a_similarity_of_cameras_is_found_and_taken_back():
     moved = np.eye(4)
     moved[:3, :3] = 1.7 * exp_rigid([0, 0, 0, 0.3, -1.0, 0.5])[:3, :3]
     moved[:3, 3] = 1.0, -2.0, 3.0
-    others = [carried(camera, moved) for camera in cameras]
+    others = [transform_camera(camera, moved) for camera in cameras]
     np.testing.assert_allclose(similarity(cameras, others), moved, atol=1e-12)
-    for a, b in zip(aligned(others, cameras), cameras, strict=True):
+    for a, b in zip(align_cameras(others, cameras), cameras, strict=True):
         assert off(a, b) < 1e-12
 
 
@@ -310,10 +310,10 @@ def test_cameras_that_err_together_are_aligned_by_what_they_see():
     box = np.array([[-1.0, -1, -1], [1, 1, 1]])
 
     def apart(transform):
-        seen = [(_pixels(carried(a, transform), POINTS)[0], _pixels(b, POINTS)[0]) for a, b in pairs]
+        seen = [(_pixels(transform_camera(a, transform), POINTS)[0], _pixels(b, POINTS)[0]) for a, b in pairs]
         return np.sqrt(np.mean([(a - b) ** 2 for a, b in seen]))
 
-    others = [carried(camera, moved) for camera in cameras]
+    others = [transform_camera(camera, moved) for camera in cameras]
     np.testing.assert_allclose(similarity(others, cameras, box), np.linalg.inv(moved), atol=1e-9)
     up = [replace(c, world_from_camera=c.world_from_camera @ exp_rigid([0, 0.02, 0, -0.005, 0, 0])) for c in others]
     pairs = list(zip(up, cameras, strict=True))
@@ -382,9 +382,9 @@ def test_a_pyramid_is_the_mean_of_its_pixels_and_shows_no_less_than_the_volume()
     assert pyramid.factor_for(2) > 1
     for samples in range(2, 3 * width):
         factor = pyramid.factor_for(samples)
-        assert factor == 1 or min(height, width) // factor >= FINER * samples
+        assert factor == 1 or min(height, width) // factor >= MIN_PIXELS_A_SAMPLE * samples
     camera = views.cameras[0]
-    small = smaller(camera, 2)
+    small = shrink_camera(camera, 2)
     assert (small.width, small.height) == (width // 2, height // 2)
     assert small.focal[0] == camera.focal[0] / 2
     assert small.principal[1] == camera.principal[1] / 2
@@ -427,7 +427,7 @@ def test_exposures_taken_out_leave_what_was_there():
     taken = true.copy()
     taken[..., :3] = (true[..., :3] - behind) * exposures[:, None, :3]
     taken[..., :3] += (1 - true[..., 3:]) * exposures[:, None, 3:] + behind
-    np.testing.assert_allclose(without_exposure(taken, exposures, (1.0, 0.5, 0.0)), true, atol=1e-12)
+    np.testing.assert_allclose(remove_exposure(taken, exposures, (1.0, 0.5, 0.0)), true, atol=1e-12)
 
 
 def test_a_movement_that_fails_to_begin_leaves_nothing_on_the_device(monkeypatch):
@@ -462,7 +462,7 @@ def test_disturbed_cameras_are_moved_towards_the_true_ones():
     found = refine(wrong, settings=SETTINGS, box=BALL_BOX, show=lambda *report: seen.append(report))
 
     def errors(cameras):
-        pairs = zip(aligned(cameras, views.cameras, BALL_BOX), views.cameras, strict=True)
+        pairs = zip(align_cameras(cameras, views.cameras, BALL_BOX), views.cameras, strict=True)
         seen = [_pixels(a, POINTS)[0] - _pixels(b, POINTS)[0] for a, b in pairs]
         return np.sqrt(np.mean(np.square(seen)))
 
@@ -485,7 +485,7 @@ def test_what_passes_before_the_first_step_is_not_of_the_time_of_a_refinement(mo
             now[0] += 60
 
     monkeypatch.setattr(refining, "_Movement", Slow)
-    settings = replace(SETTINGS, steps=refining.FIRST)
+    settings = replace(SETTINGS, steps=refining.FIRST_MOVE_STEP)
     settings = replace(settings, seconds=50.0)
     assert len(refine(ball_views(), settings=settings, box=BALL_BOX).errors) == 1
     step = refining.Fitter.step
@@ -499,7 +499,7 @@ def test_what_passes_before_the_first_step_is_not_of_the_time_of_a_refinement(mo
 
 
 def test_settings_that_a_refinement_does_not_ask_for_are_named():
-    assert [name for name in refining.ALONG if f"`{name}`" not in refine.__doc__] == []
+    assert [name for name in refining.REFINEMENT_SETTINGS if f"`{name}`" not in refine.__doc__] == []
 
 
 def test_a_lens_left_out_is_found_before_the_true_volume():
@@ -530,26 +530,28 @@ def test_what_is_clipped_tells_no_exposure(bright):
     for _ in range(40):
         gain, offset = found[:, None, :3], found[:, None, 3:]
         seen = np.concatenate([(taken[..., :3] - offset) / gain, taken[..., 3:]], axis=-1)
-        found = exposures_beside(given, seen, found)
+        found = fit_exposures(given, seen, found)
     np.testing.assert_allclose(found[0, :3] / found[1, :3], bright**2, rtol=0.01)
 
 
 def test_exposures_beside_a_volume_are_those_of_the_gauge():
     """From any exposures so far, which the target comes without; views of few opaque pixels keep their own."""
     rng = np.random.default_rng(5)
-    planted = gauged(np.concatenate([rng.uniform(0.6, 1.4, (4, 3)), rng.uniform(-0.1, 0.1, (4, 3))], axis=1))
+    planted = normalise_exposures(
+        np.concatenate([rng.uniform(0.6, 1.4, (4, 3)), rng.uniform(-0.1, 0.1, (4, 3))], axis=1)
+    )
     image = np.concatenate([rng.uniform(0.1, 0.9, (4, 200, 3)), np.zeros((4, 200, 1))], axis=2)
     seen = image[..., :3] * planted[:, None, :3] + planted[:, None, 3:]
     sofar = np.concatenate([rng.uniform(0.8, 1.2, (4, 3)), rng.uniform(-0.05, 0.05, (4, 3))], axis=1)
     target = image.copy()
     target[..., :3] = (seen - sofar[:, None, 3:]) / sofar[:, None, :3]
-    found = exposures_beside(image, target, sofar)
+    found = fit_exposures(image, target, sofar)
     for _ in range(2):  # the ridge leaves a hundredth of what is lacking
         target[..., :3] = (seen - found[:, None, 3:]) / found[:, None, :3]
-        found = exposures_beside(image, target, found)
+        found = fit_exposures(image, target, found)
     np.testing.assert_allclose(found, planted, atol=1e-4)
     target[:, 10:, 3] = 1.0
-    np.testing.assert_array_equal(exposures_beside(image, target, sofar), gauged(sofar))
+    np.testing.assert_array_equal(fit_exposures(image, target, sofar), normalise_exposures(sofar))
 
 
 def test_exposures_are_found_up_to_what_all_share():
@@ -561,7 +563,7 @@ def test_exposures_are_found_up_to_what_all_share():
     found = refine(replace(views, images=images), "exposure", SETTINGS, box=BALL_BOX)
     wanted = gains / np.exp(np.log(gains).mean(0))
     assert np.abs(found.exposures[:, :3] - wanted).mean() < 0.3 * np.abs(wanted - 1).mean()
-    np.testing.assert_allclose(gauged(found.exposures), found.exposures, atol=1e-6)
+    np.testing.assert_allclose(normalise_exposures(found.exposures), found.exposures, atol=1e-6)
     assert all(off(a, b) < 1e-9 for a, b in zip(found.views.cameras, views.cameras, strict=True))
 
 
@@ -585,11 +587,11 @@ def test_rays_from_a_near_plane_on_move_as_differences_say(name):
         camera = replace(TRUE, focal=tuple(np.array(TRUE.focal) + by * dot)) if name == "focal" else TRUE
         if name == "pose":
             camera = replace(TRUE, world_from_camera=TRUE.world_from_camera @ exp_rigid(by * dot))
-        return from_near(0.7, camera.rays(some), [])[0]
+        return start_at_near(0.7, camera.rays(some), [])[0]
 
     lies = Projection(TRUE, thing().world_from_index, 1.0)
     moves = [list(lies.tangent(TRUE.rays(some), Parameters(**{name: dot}))[:3])]
-    _, ((origin, way, _),) = from_near(0.7, TRUE.rays(some), moves)
+    _, ((origin, way, _),) = start_at_near(0.7, TRUE.rays(some), moves)
     there, back = begun(h), begun(-h)
     np.testing.assert_allclose(origin, (there.origin - back.origin) / (2 * h) @ grid.T, atol=1e-7)
     np.testing.assert_allclose(way, (there.direction - back.direction) / (2 * h) @ grid.T, atol=1e-7)

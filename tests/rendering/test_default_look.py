@@ -10,7 +10,7 @@ import pytest
 
 import raymarch as rm
 from raymarch.geometry.orbit import orbit_of_points
-from raymarch.rendering.default_look import ELEVATION, default_look, seen_points
+from raymarch.rendering.default_look import SCAN_ELEVATION, default_look, farthest_seen_points
 from raymarch.volumes.default_table import default_table, named_table
 from raymarch.volumes.value_kind import kind_of
 
@@ -96,8 +96,8 @@ KINDS = ALL | {
 def pictured(scan, side=SIDE):
     """What is seen of a scan from its front by default."""
     look = default_look(scan)
-    points = seen_points(scan.as_volume(), look.march)
-    camera = orbit_of_points(points, 1, ELEVATION, size=side, up=look.up, front=look.front)[0]
+    points = farthest_seen_points(scan.as_volume(), look.march)
+    camera = orbit_of_points(points, 1, SCAN_ELEVATION, size=side, up=look.up, front=look.front)[0]
     with rm.Renderer(scan, look.march) as renderer:
         return look, renderer.render(camera, look.background)
 
@@ -177,7 +177,7 @@ def test_nothing_but_noise_is_the_mean_along_rays():
     scan = rm.ScalarVolume(noise(10) + 100)
     look = default_look(scan)
     assert look.kind.name == "level" and look.march.mode == "average"
-    np.testing.assert_allclose(seen_points(scan.as_volume(), look.march).max(0), N - 1)
+    np.testing.assert_allclose(farthest_seen_points(scan.as_volume(), look.march).max(0), N - 1)
 
 
 def test_what_a_user_chose_is_kept():
@@ -197,7 +197,7 @@ def test_what_a_user_chose_is_kept():
 def test_a_clipped_scan_is_framed_on_what_is_left():
     volume = HEADS["mask"][0].as_volume()
     clip = rm.Clip(planes=[((0, 0, 1), 24.0)])
-    points = seen_points(volume, default_look(volume).march, clip)
+    points = farthest_seen_points(volume, default_look(volume).march, clip)
     assert points[:, 2].min() >= 24.0 and points[:, 2].max() > 28
 
 

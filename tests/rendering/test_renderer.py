@@ -12,7 +12,7 @@ import pytest
 import reference
 import single as worker
 
-from raymarch.cli.modes import Shown
+from raymarch.cli.modes import ModeOptions
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
@@ -244,11 +244,11 @@ def test_a_sparse_volume_of_values_is_rendered_without_dense_arrays(monkeypatch)
     values = np.zeros((17, 12, 9))
     values[2:7, 3:6, 1:8] = np.random.default_rng(0).random((5, 3, 7))
     scan = Volume(values, np.zeros((*values.shape, 3)), np.diag([0.1, 0.1, 0.1, 1.0]), Activation("identity")).sparse()
-    monkeypatch.setattr("raymarch.volumes.storage.spread", lambda *_: pytest.fail("dense arrays were made"))
+    monkeypatch.setattr("raymarch.volumes.storage.spread_bricks", lambda *_: pytest.fail("dense arrays were made"))
     with Renderer(scan) as renderer:
         assert (renderer.march.mode, renderer.grid.bricks) == ("transfer", 1)
         assert renderer.grid.occupied_cells().any()
-    assert Shown().march(scan).mode == "transfer"
+    assert ModeOptions().march(scan).mode == "transfer"
     require_seen(scan, March())
 
 

@@ -13,7 +13,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.rays.camera import corner_of
-from raymarch.kernels.rays.tile_list import RUN, hit_or_clear, list_tiles, meets, ray_of
+from raymarch.kernels.rays.tile_list import TILES_A_RUN, hit_or_clear, list_tiles, meets_occupied, ray_of
 from raymarch.views.views import Views
 from raymarch.volumes.volume import Volume
 
@@ -75,7 +75,7 @@ def any_ray_meets(store: ti.template(), grid: ti.template(), dt: float, hit: FLA
         view, row, column = corner_of(store, t)
         for within in range(store.tile * store.tile):
             o, d = ray_of(store, grid, view, column + within % store.tile + 0.5, row + within // store.tile + 0.5)
-            if meets(grid, o, d, dt):
+            if meets_occupied(grid, o, d, dt):
                 hit[t] = 1
 
 
@@ -98,7 +98,7 @@ def test_list_is_of_the_tiles_with_a_ray_that_meets_something(store, grid, fract
     one_ray_tells(store.fields, grid.fields, step * grid.voxel, clear)
     found = list_tiles(store.fields, grid.fields, step * grid.voxel, store.tiles)
     np.testing.assert_array_equal(store.fields.list.to_numpy()[:found], np.flatnonzero(hit))
-    assert hit[:RUN].any() and hit[RUN:].any()
+    assert hit[:TILES_A_RUN].any() and hit[TILES_A_RUN:].any()
     assert not (hit & clear).any()
     assert occupied.any()
     assert clear.any()

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from raymarch import cli
-from raymarch.sfm import find
+from raymarch.sfm import find_cameras
 
 RESULT = {"up": "mean", "centre": "there", "points": 7, "error": 0.5, "attempts": []}
 RESULT |= {name: np.eye(4).tolist() for name in ("world_from_sfm", "sfm_from_world")}
@@ -36,8 +36,8 @@ def run(tmp_path, monkeypatch, capsys):
     (tmp_path / "photos").mkdir()
     for i in range(4):
         Image.fromarray(np.full((6, 8, 3), i, np.uint8)).save(tmp_path / "photos" / f"{i}.png")
-    monkeypatch.setattr(find, "require_pycolmap", lambda: None)
-    monkeypatch.setattr(find, "run_worker", work)
+    monkeypatch.setattr(find_cameras, "require_pycolmap", lambda: None)
+    monkeypatch.setattr(find_cameras, "run_worker", work)
     return run
 
 

@@ -11,9 +11,9 @@ from PIL import Image, ImageOps
 
 import raymarch as rm
 from raymarch.io.files.strict import read_json
-from raymarch.io.images.decode import headers
-from raymarch.sfm import child, find
-from raymarch.sfm.find import PARTS
+from raymarch.io.images.decode import read_headers
+from raymarch.sfm import find_cameras, worker_process
+from raymarch.sfm.find_cameras import RESULT_NAMES
 from raymarch.sfm.photographs import ORIENTATION, copy_photographs
 
 RNG = np.random.default_rng(0)
@@ -64,8 +64,8 @@ def finder(monkeypatch, seen=None, **changes):
         left = [{"name": name, "why": "matches no other photograph"} for name in names[3:]]
         return {**RESULT, "registered": names[:3], "left_out": left, **changes}
 
-    monkeypatch.setattr(find, "require_pycolmap", lambda: None)
-    monkeypatch.setattr(find, "run_worker", work)
+    monkeypatch.setattr(find_cameras, "require_pycolmap", lambda: None)
+    monkeypatch.setattr(find_cameras, "run_worker", work)
     return rm.find_cameras
 
 
@@ -207,7 +207,7 @@ def test_alpha_that_is_opaque_is_dropped_where_other_photographs_have_none(mode,
     file = with_alpha(photos / f"9.{suffix}", 255, mode)
     kept, left_out = copy_photographs(photos, tmp_path / "set")
     assert len(kept) == 4 and not left_out
-    assert {one.channels for one in headers([tmp_path / "set" / one.name for one in kept])} == {3}
+    assert {one.channels for one in read_headers([tmp_path / "set" / one.name for one in kept])} == {3}
     with Image.open(file) as image, Image.open(tmp_path / "set" / kept[3].name) as copy:
         np.testing.assert_array_equal(without(copy), without(image))
 
@@ -261,7 +261,7 @@ def test_the_fewer_of_photographs_with_transparent_pixels_and_without_alpha_are_
     assert all("have" in one.why and "; give alpha to all, or to none" in one.why for one in left_out)
     files = sorted((tmp_path / "set").iterdir())
     assert [file.name for file in files] == sorted(one.name for one in kept)
-    assert {one.channels for one in headers(files)} == {3 if sheer == 1 else 4}
+    assert {one.channels for one in read_headers(files)} == {3 if sheer == 1 else 4}
 
 
 def missing(folder):
@@ -327,7 +327,7 @@ def test_a_set_and_its_record_are_written(photos, tmp_path, monkeypatch):
     found = finder(monkeypatch)(photos, tmp_path / "set", seed=5)
     assert found.registered == ("0.png", "1.png", "2.png") and found.photos == 5
     assert [one.name for one in found.left_out] == ["3.png", "4.png"]
-    assert sorted(p.name for p in (tmp_path / "set").iterdir()) == sorted(PARTS)
+    assert sorted(p.name for p in (tmp_path / "set").iterdir()) == sorted(RESULT_NAMES)
     assert sorted(p.name for p in (tmp_path / "set/images").iterdir()) == list(found.registered)
     told = read_json(tmp_path / "set/cameras.json")
     assert told["registered"] == 3 and told["settings"]["seed"] == 5
@@ -344,7 +344,7 @@ def test_an_older_set_is_replaced_where_asked_and_what_is_beside_it_stays(photos
     with pytest.raises(rm.RaymarchError, match="is there already"):
         call(photos, tmp_path / "set")
     call(photos, tmp_path / "set", overwrite=True)
-    assert sorted(p.name for p in (tmp_path / "set").iterdir()) == sorted([*PARTS, "statue.h5"])
+    assert sorted(p.name for p in (tmp_path / "set").iterdir()) == sorted([*RESULT_NAMES, "statue.h5"])
     assert [p.name for p in (tmp_path / "set/sparse/0").iterdir()] == ["cameras.bin"]
 
 
@@ -361,7 +361,7 @@ def test_nothing_is_left_of_what_is_interrupted(error, photos, tmp_path, monkeyp
         raise error
 
     call = finder(monkeypatch)
-    monkeypatch.setattr(find, "run_worker", fail)
+    monkeypatch.setattr(find_cameras, "run_worker", fail)
     with pytest.raises((KeyboardInterrupt, rm.RaymarchError)):
         call(photos, tmp_path / "set")
     assert [p.name for p in tmp_path.iterdir()] == ["photos"]
@@ -393,7 +393,7 @@ def test_photographs_of_two_sizes_have_two_cameras(photos, tmp_path, monkeypatch
 
 def test_many_photographs_are_compared_with_their_neighbours(photos, tmp_path, monkeypatch):
     jobs = []
-    monkeypatch.setattr(find, "MOST_EXHAUSTIVE", 2)
+    monkeypatch.setattr(find_cameras, "MAX_EXHAUSTIVE", 2)
     call = finder(monkeypatch, jobs)
     call(photos, tmp_path / "set")
     call(photos, tmp_path / "other", matching="exhaustive", threads=1, lens="opencv")
@@ -402,21 +402,21 @@ def test_many_photographs_are_compared_with_their_neighbours(photos, tmp_path, m
 
 
 def test_a_missing_extra_is_named(photos, tmp_path, monkeypatch):
-    monkeypatch.setattr(child.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(worker_process.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(rm.RaymarchError, match=r'pip install "raymarch\[sfm\]"'):
         rm.find_cameras(photos, tmp_path / "set")
 
 
 def test_an_old_pycolmap_is_refused(monkeypatch):
-    monkeypatch.setattr(child.importlib.util, "find_spec", lambda name: name)
-    monkeypatch.setattr(child.importlib.metadata, "version", lambda name: "4.1.0")
+    monkeypatch.setattr(worker_process.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(worker_process.importlib.metadata, "version", lambda name: "4.1.0")
     with pytest.raises(rm.RaymarchError, match=r"pycolmap is 4\.1\.0, want 4\.1\.1"):
-        child.require_pycolmap()
+        worker_process.require_pycolmap()
 
 
 def test_videos_name_their_extra(tmp_path, monkeypatch):
     (tmp_path / "walk.mp4").write_bytes(b"")
-    monkeypatch.setattr(find, "require_pycolmap", lambda: None)
+    monkeypatch.setattr(find_cameras, "require_pycolmap", lambda: None)
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(rm.RaymarchError, match=r'pip install "raymarch\[video\]"'):
         rm.find_cameras(tmp_path / "walk.mp4", tmp_path / "set")

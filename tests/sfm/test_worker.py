@@ -19,8 +19,8 @@ from skips import require_extra
 require_extra("pycolmap", "sfm", load=False)
 
 from raymarch.errors import RaymarchError  # noqa: E402
-from raymarch.sfm import child  # noqa: E402
-from raymarch.sfm.child import run_worker  # noqa: E402
+from raymarch.sfm import worker_process  # noqa: E402
+from raymarch.sfm.worker_process import run_worker  # noqa: E402
 
 pytestmark = pytest.mark.extra
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,7 +137,7 @@ def test_it_ends_with_its_caller(how, tmp_path, monkeypatch):
 @pytest.mark.parametrize("how", ["result", "death"])
 def test_nobody_reads_from_it_any_more_when_it_is_over(how, tmp_path, monkeypatch):
     """Its pipe is closed then; whoever still reads from it gets an error out of nowhere."""
-    listen, popen, readers = child._listen, subprocess.Popen, []
+    listen, popen, readers = worker_process._listen, subprocess.Popen, []
 
     def slowly(*args):
         readers.append(threading.current_thread())
@@ -145,7 +145,7 @@ def test_nobody_reads_from_it_any_more_when_it_is_over(how, tmp_path, monkeypatc
         time.sleep(0.3)
 
     code = "print('{\"result\": {}}', flush=True); import time; time.sleep(60)" if how == "result" else "pass"
-    monkeypatch.setattr(child, "_listen", slowly)
+    monkeypatch.setattr(worker_process, "_listen", slowly)
     monkeypatch.setattr(subprocess, "Popen", lambda _, **options: popen([sys.executable, "-c", code], **options))
     (tmp_path / "work").mkdir()
     with nullcontext() if how == "result" else pytest.raises(RaymarchError):

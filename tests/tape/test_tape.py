@@ -12,9 +12,9 @@ import pytest
 import taichi as ti
 from drive import best_agreement
 
-from raymarch.fitting import tape
+from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import LOSSES, Regulariser
-from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY, EPS_FEATURES
+from raymarch.kernels.fit.regularise import EPS_DENSITY, EPS_FEATURES, TILE_EDGE
 
 STEP, SEED = 3, 5
 NAMES = ("tv_density", "tv_colour", "sparsity")
@@ -45,7 +45,7 @@ def regularise(grid, buffer, step, fraction, weights):
     """Add those of our regularisers that have a weight."""
     for name, weight in zip(NAMES, weights, strict=True):
         if weight:
-            tape.regularise(grid, buffer, Regulariser.named(name, weight), SEED, step, fraction)
+            differentiable_passes.regularise(grid, buffer, Regulariser.named(name, weight), SEED, step, fraction)
 
 
 def whole(grid, buffer, weights=WEIGHTS, fraction=0.6, march=True):
@@ -54,8 +54,8 @@ def whole(grid, buffer, weights=WEIGHTS, fraction=0.6, march=True):
     buffer.fields.image.grad.fill(0)
     with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
         if march:
-            tape.march(grid, buffer, len(RAYS), 0.17, 0.0, 0.0, background)
-            tape.compare(buffer, LOSSES["squared"], len(RAYS), background, 0.5)
+            differentiable_passes.march(grid, buffer, len(RAYS), 0.17, 0.0, 0.0, background)
+            differentiable_passes.compare(buffer, LOSSES["squared"], len(RAYS), background, 0.5)
         regularise(grid, buffer, STEP, fraction, weights)
     return buffer.fields.loss[None]
 
@@ -114,7 +114,7 @@ def variation(values, eps, shift=None):
         d = np.diff(values, axis=axis)
         penalty = np.sqrt(d**2 + eps**2) - eps
         if shift is not None:
-            inside = (np.arange(n - 1) + shift[axis]) % EDGE < EDGE - 1
+            inside = (np.arange(n - 1) + shift[axis]) % TILE_EDGE < TILE_EDGE - 1
             penalty = np.compress(inside, penalty, axis=axis)
         total += penalty.sum()
     return total
@@ -136,8 +136,8 @@ def regulariser(weights, fraction, step, v=SCENE):
 def test_all_blocks_are_all_edges_within_them(step):
     """Weights are per voxel; an edge is within a block in (EDGE - 1) / EDGE of the shifts."""
     grid, _ = ready(SCENE)
-    _, _, shift = tape._blocks(grid, SEED, step)
-    per_edge = (EDGE - 1) / EDGE * SCENE.density.size
+    _, _, shift = differentiable_passes._blocks(grid, SEED, step)
+    per_edge = (TILE_EDGE - 1) / TILE_EDGE * SCENE.density.size
     wanted = [
         0.7 * variation(SCENE.density, EPS_DENSITY, shift.to_list()) / per_edge,
         0.4 * variation(SCENE.features, EPS_FEATURES, shift.to_list()) / per_edge,

@@ -15,7 +15,7 @@ from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised
 from raymarch.kernels.modes.registry import COMPOSITING_MODES as MODES
 from raymarch.rendering.march_settings import March
-from raymarch.tape.scene import FIELDS, Scene
+from raymarch.tape.scene import PARAMETER_SHAPES, Scene
 
 MOVED = {
     "background": 0.02,
@@ -57,10 +57,10 @@ def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
     with Linearised(v, camera, background=cases.BACKGROUND, march=march) as seen, Scene(seen) as scene:
         here = {
             name: MOVED[name] * rng.normal(size=shape)
-            for name, shape in FIELDS.items()
+            for name, shape in PARAMETER_SHAPES.items()
             if name in MOVED and name != "lens"
         }
-        here["lens"] = MOVED["lens"] * np.linspace(-1, 1, *FIELDS["lens"])
+        here["lens"] = MOVED["lens"] * np.linspace(-1, 1, *PARAMETER_SHAPES["lens"])
         weights = rng.normal(size=(len(seen.rays), 4))
 
         def tape(values, volume=None):
@@ -72,14 +72,14 @@ def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
             return loss[None]
 
         tape(here)
-        gradients = {name: getattr(scene, name).grad.to_numpy() for name in FIELDS}
+        gradients = {name: getattr(scene, name).grad.to_numpy() for name in PARAMETER_SHAPES}
         density, colour = scene.gradient_of_volume()
-        for name in FIELDS:
+        for name in PARAMETER_SHAPES:
             if name not in seen.groups:
                 assert (gradients[name] == 0).all()
                 assert name == "iso" or colour is None
                 continue
-            direction = MOVED[name] * rng.normal(size=FIELDS[name])
+            direction = MOVED[name] * rng.normal(size=PARAMETER_SHAPES[name])
 
             def along(h, name=name, direction=direction):
                 return tape({**here, name: here[name] + h * direction})

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 import raymarch as rm
-from raymarch.viewer.server.client_files import served
+from raymarch.viewer.server.client_files import serve_file
 from raymarch.viewer.server.guard import headers_of
 
 ADDRESS = "http://127.0.0.1:8"
@@ -99,7 +99,7 @@ PHOTO = png(np.full((30, 40, 3), 200, np.uint8))
 
 def answer(route):
     place = route.request.url.removeprefix(ADDRESS).partition("?")[0]
-    kind, text = served(place)
+    kind, text = serve_file(place)
     route.fulfill(headers=headers_of(kind, ADDRESS.removeprefix("http://")), body=text)
 
 

@@ -17,9 +17,9 @@ import raymarch as rm
 from raymarch.cli import main
 from raymarch.errors import RaymarchError
 from raymarch.rendering.default_look import default_look
-from raymarch.viewer.command import knots_of
-from raymarch.viewer.pictures.eye import eye_of
 from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.pictures.shell_command import knots_of
+from raymarch.viewer.pictures.viewer_camera import camera_of_message
 
 RADIUS = 0.7
 
@@ -97,7 +97,7 @@ STATES = {
 def test_the_command_of_a_view_makes_its_picture(makers, name, tmp_path, monkeypatch):
     volume, said, seen = STATES[name]
     maker = makers[volume]
-    look, eye = maker.changed(maker.look(), said), eye_of({**EYE, **seen})
+    look, eye = maker.changed(maker.look(), said), camera_of_message({**EYE, **seen})
     picture = maker.picture(eye, look)
     text, notes = maker.command(eye, look)
     assert notes == [] and "\n" not in text
@@ -118,14 +118,14 @@ def test_the_command_says_rays_a_pixel_where_the_volume_does_not(fitted, asked, 
     if asked is not None:
         begin = replace(begin, march=replace(begin.march, supersample=asked))
     with closing(FrameMaker(volume, name="v.h5", begin=begin)) as maker:
-        words = shlex.split(maker.command(eye_of(EYE), maker.look())[0])
+        words = shlex.split(maker.command(camera_of_message(EYE), maker.look())[0])
     assert (words[words.index("--supersample") + 1] if "--supersample" in words else None) == said
 
 
 def test_the_command_of_a_slice_draws_it(makers, tmp_path, monkeypatch):
     maker = makers[SCAN]
     look = maker.changed(maker.look(), {"slice": {"axis": 1, "position": 0.25}, "window": [-5, 80]})
-    text, notes = maker.command(eye_of(EYE), look)
+    text, notes = maker.command(camera_of_message(EYE), look)
     monkeypatch.chdir(tmp_path)
     words = shlex.split(text)
     assert run(words[1:]) == 0 and Path("slices.png").exists()
@@ -144,7 +144,7 @@ LEFT_OUT = {
 def test_what_a_command_cannot_say_is_said(makers, name, tmp_path, monkeypatch):
     said, word = LEFT_OUT[name]
     maker = makers[SCAN]
-    text, notes = maker.command(eye_of(EYE), maker.changed(maker.look(), said))
+    text, notes = maker.command(camera_of_message(EYE), maker.changed(maker.look(), said))
     assert len(notes) == 1 and word in notes[0]
     monkeypatch.chdir(tmp_path)
     assert run(shlex.split(text)[1:]) == 0
@@ -154,7 +154,7 @@ def test_what_a_command_cannot_say_is_said(makers, name, tmp_path, monkeypatch):
 def test_a_volume_without_a_file_is_to_be_saved_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with FrameMaker(scan()) as maker:
-        text, notes = maker.command(eye_of(EYE), maker.look())
+        text, notes = maker.command(camera_of_message(EYE), maker.look())
     name = shlex.split(text)[2]
     assert f"rm.save(volume, '{name}')" in notes[0]
     rm.save(scan(), name)
@@ -207,7 +207,7 @@ def test_options_that_do_not_go_together_are_said(folder, tmp_path, words, said,
 
 
 def probed(maker, x, y, look=None, **seen):
-    eye = eye_of({**EYE, **seen})
+    eye = camera_of_message({**EYE, **seen})
     look = maker.changed(maker.look(), look or {})
     answer = maker.probe(eye, look, {"type": "probe", "id": 5, "x": x, "y": y})
     json.dumps(answer, allow_nan=False)
@@ -273,6 +273,6 @@ def test_beside_the_volume_nothing_is_met(makers, orthographic):
 def test_a_place_that_is_none_is_refused(makers, message):
     maker = makers[SCAN]
     with pytest.raises(RaymarchError, match="probe: [xy] "):
-        maker.probe(eye_of(EYE), maker.look(), message)
+        maker.probe(camera_of_message(EYE), maker.look(), message)
     with pytest.raises(RaymarchError, match="look at something first"):
         maker.probe(None, maker.look(), {"x": 1, "y": 1})

@@ -18,7 +18,7 @@ from raymarch.cli import cli
 from raymarch.cli.fit import view_options
 from raymarch.errors import RaymarchError
 from raymarch.viewer.pictures.frame_maker import FrameMaker, set_name
-from raymarch.viewer.pictures.page import Page
+from raymarch.viewer.pictures.page_pictures import Page
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")

@@ -8,7 +8,7 @@ import pytest
 
 from raymarch.errors import RaymarchError
 from raymarch.viewer import fit_viewer as module
-from raymarch.viewer.fit_viewer import GONE, FitControl
+from raymarch.viewer.fit_viewer import MAX_ABSENCE, FitControl
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def test_a_fit_that_a_page_paused_goes_on_once_all_have_been_gone_for_a_while(no
     now[0] += 1000
     control.look_for_pages(1)
     for _ in range(3):  # a page that is loaded again, each time before it is too late
-        now[0] += 0.9 * GONE
+        now[0] += 0.9 * MAX_ABSENCE
         control.look_for_pages(0)
         control.look_for_pages(1)
     assert control.paused and not caplog.text
-    now[0] += 1.1 * GONE
+    now[0] += 1.1 * MAX_ABSENCE
     control.look_for_pages(0)
     assert not control.paused and caplog.text.count("the last page has gone, so the fit goes on") == 1
 
@@ -39,7 +39,7 @@ def test_a_fit_that_a_page_paused_goes_on_once_all_have_been_gone_for_a_while(no
 def test_a_page_that_pauses_and_is_gone_at_once_does_not_hold_the_fit(now):
     control = FitControl(None)
     control.act({"action": "pause"})
-    now[0] += 1.1 * GONE
+    now[0] += 1.1 * MAX_ABSENCE
     control.look_for_pages(0)
     assert not control.paused
 
@@ -49,7 +49,7 @@ def test_a_pause_that_no_page_asked_for_needs_none(now):
     control = FitControl(None)
     control.paused = True
     for _ in range(3):
-        now[0] += 2 * GONE
+        now[0] += 2 * MAX_ABSENCE
         control.look_for_pages(0)
     assert control.paused
 

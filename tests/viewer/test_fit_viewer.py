@@ -38,7 +38,7 @@ def unseen():
 @pytest.fixture
 def viewer(monkeypatch):
     """A viewer whose pictures are always due: as many as can be."""
-    monkeypatch.setattr("raymarch.viewer.fit_viewer.Share.due", True)
+    monkeypatch.setattr("raymarch.viewer.fit_viewer.TimeShare.due", True)
     with FitViewer(FakeWire()) as made:
         made.server.say(1, type="open")
         yield made
@@ -223,7 +223,7 @@ def test_a_paused_fit_in_the_viewer_is_stopped_by_a_function(viewer):
 
 def test_a_fit_that_a_page_paused_goes_on_once_no_page_is_left(viewer, unseen, monkeypatch, caplog):
     """And the shell says both; a page that comes back in time keeps it paused until it lets it go on."""
-    monkeypatch.setattr("raymarch.viewer.fit_viewer.GONE", 0.3)
+    monkeypatch.setattr("raymarch.viewer.fit_viewer.MAX_ABSENCE", 0.3)
     wire, looks = viewer.server, []
 
     def take(seconds=0.0, own=wire.inbox.take):

@@ -14,10 +14,10 @@ from wires import CAMERA, around, unmarked
 import raymarch as rm
 from raymarch.io.images.write import write_depth, write_png
 from raymarch.viewer.pictures import frame_maker
-from raymarch.viewer.pictures.eye import eye_of
 from raymarch.viewer.pictures.frame_maker import FrameMaker
-from raymarch.viewer.pictures.slice_picture import sampled
-from raymarch.viewer.pictures.source import FitSource, cameras_of, histogram, scene_of, start
+from raymarch.viewer.pictures.picture_source import FitSource, cameras_of, histogram, scene_of, start_camera
+from raymarch.viewer.pictures.slice_picture import sample_volume
+from raymarch.viewer.pictures.viewer_camera import camera_of_message
 
 BALL = rm.Volume.from_function(
     lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.6), lambda p: (p + 1) / 2, shape=(12, 13, 14)
@@ -38,12 +38,12 @@ def maker():
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Tiles of a few rays: as many as a slow machine's, with a band sent after each."""
-    monkeypatch.setattr(frame_maker, "SLICE", 1e-9)
-    monkeypatch.setattr(frame_maker, "TILES_EVERY", -1.0)
+    monkeypatch.setattr(frame_maker, "SLICE_TIME", 1e-9)
+    monkeypatch.setattr(frame_maker, "TILE_INTERVAL", -1.0)
 
 
 def all_of(maker, eye, look):
-    return [frame for frame in maker.frames(eye_of(eye), look) if frame is not None]
+    return [frame for frame in maker.frames(camera_of_message(eye), look) if frame is not None]
 
 
 def written(tmp_path, image):
@@ -58,7 +58,7 @@ def test_a_picture_at_rest_is_the_file_of_render(maker, changes, tmp_path):
     seen = rm.render(BALL, PIXELS, background=changes.get("background"), march=rm.March(step=changes.get("step", 0.5)))
     expected = written(tmp_path, np.clip(seen * 2 ** changes.get("exposure", 0), 0, 1))
     assert last.final and last.format == "png" and last.data == expected
-    assert maker.picture(eye_of(EYE), look) == expected
+    assert maker.picture(camera_of_message(EYE), look) == expected
 
 
 def test_a_picture_at_rest_has_as_many_rays_a_pixel_as_the_fit_had(tmp_path):
@@ -91,7 +91,7 @@ def test_another_page_between_the_tiles_changes_no_byte(maker):
         look, {"step": 1.5, "background": "black", "clip": {"lower": [0, -1, -1], "upper": [1, 1, 1]}}
     )
     alone = all_of(maker, EYE, look)[-1].data, all_of(maker, EYE, other)[-1].data
-    both = [maker.frames(eye_of(EYE), look), maker.frames(eye_of(EYE), other)]
+    both = [maker.frames(camera_of_message(EYE), look), maker.frames(camera_of_message(EYE), other)]
     last: list = [None, None]
     while both != [None, None]:
         for n, frames in enumerate(both):
@@ -116,7 +116,7 @@ def test_in_motion_one_picture_comes_small_where_rays_are_slow(maker):
     maker.speed._of = dict.fromkeys(kinds, (2e3, 1.0))
     (frame,) = all_of(maker, around(3, width=90, height=71, moving=True), maker.look())
     assert (frame.format, frame.final, frame.moving, frame.id) == ("jpeg", False, True, 3)
-    assert frame.of[0] * frame.of[1] <= 2e3 * frame_maker.MOVING * 1.1
+    assert frame.of[0] * frame.of[1] <= 2e3 * frame_maker.MOVING_TIME * 1.1
 
 
 def test_a_look_that_cannot_be_shown_is_refused_and_a_slice_is_drawn(maker):
@@ -156,10 +156,10 @@ def test_slices_are_trilinear():
     affine = np.diag([0.5, 0.7, -0.9, 1]) @ rm.Camera.look_at((1, 2, 3)).world_from_camera
     volume = rm.ScalarVolume(np.fromfunction(lambda i, j, k: 1 + i * j * k + 2 * i - k, (5, 6, 7)), affine).as_volume()
     index = np.random.default_rng(0).uniform((0, 0, 0), (4, 5, 6), (50, 3))
-    values, inside = sampled(volume, index @ affine[:3, :3].T + affine[:3, 3])
+    values, inside = sample_volume(volume, index @ affine[:3, :3].T + affine[:3, 3])
     i, j, k = index.T
     np.testing.assert_allclose(values, 1 + i * j * k + 2 * i - k, rtol=1e-9)
-    assert inside.all() and not sampled(volume, np.full((1, 3), 99.0))[1].any()
+    assert inside.all() and not sample_volume(volume, np.full((1, 3), 99.0))[1].any()
 
 
 def test_the_scene_says_what_a_page_needs(maker):
@@ -179,7 +179,7 @@ def test_a_view_of_parallel_rays_is_seen_by_such():
     flat = rm.Camera.orthographic((1, -4, 2), (0.2, 0, 0), size=3.0, width=90, height=60)
     box = np.array([[-1.0, -1.0, -1.0], [1.0, 2.0, 1.0]])
     views = rm.Views([flat], np.zeros((1, 60, 90, 3), np.uint8))
-    seen = eye_of({**CAMERA, **start(box, views), "width": 90, "height": 60}).camera()
+    seen = camera_of_message({**CAMERA, **start_camera(box, views), "width": 90, "height": 60}).camera()
     assert seen.lens.parallel and seen.focal == pytest.approx(flat.focal)
     np.testing.assert_allclose(seen.world_from_camera, flat.world_from_camera, atol=1e-9)
     (told,) = cameras_of(views)

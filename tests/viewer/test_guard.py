@@ -7,11 +7,11 @@ import re
 import pytest
 
 from raymarch.viewer.server.guard import (
-    LONGEST_PATH,
-    LOOPBACK,
-    MOST_PAGES,
+    LOOPBACK_HOSTS,
+    MAX_PAGES,
+    MAX_PATH_LENGTH,
     OPEN_FILES,
-    Asked,
+    Request,
     headers_of,
     is_loopback,
     new_token,
@@ -25,7 +25,7 @@ SOCKET = {"upgrade": ["websocket"], "origin": [ORIGIN]}
 
 
 def asked(path="/?token=right", method="GET", host=(HOST,), **values):
-    return Asked(path, {"host": host, **{name.replace("_", "-"): value for name, value in values.items()}}, method)
+    return Request(path, {"host": host, **{name.replace("_", "-"): value for name, value in values.items()}}, method)
 
 
 FINE = [
@@ -43,8 +43,8 @@ REFUSED = {
     "another method": (asked(method="POST"), 405),
     "a body": (asked(content_length=["3"]), 413),
     "a body in chunks": (asked(transfer_encoding=["chunked"]), 413),
-    "a long path": (asked("/?token=right&x=" + "a" * LONGEST_PATH), 414),
-    "no host": (Asked("/?token=right", {}), 421),
+    "a long path": (asked("/?token=right&x=" + "a" * MAX_PATH_LENGTH), 414),
+    "no host": (Request("/?token=right", {}), 421),
     "two hosts": (asked(host=[HOST, HOST]), 421),
     "a name rebound": (asked(host=["evil.com:8080"]), 421),
     "a name that begins as ours": (asked(host=["127.0.0.1.evil.com:8080"]), 421),
@@ -106,8 +106,8 @@ def test_what_others_ask_is_refused_in_a_line(name):
 
 def test_pages_are_counted():
     socket = asked("/ws?token=right", **SOCKET)
-    assert refusal(socket, TOKEN, MOST_PAGES - 1) is None
-    assert refusal(socket, TOKEN, MOST_PAGES).status == 503
+    assert refusal(socket, TOKEN, MAX_PAGES - 1) is None
+    assert refusal(socket, TOKEN, MAX_PAGES).status == 503
 
 
 @pytest.mark.parametrize("host", ["", ":", "[", "]", "[::1", "[::1]x", "localhost:", "localhost:-1", "a:b:c", "\x00"])
@@ -116,7 +116,7 @@ def test_odd_hosts_are_none_of_ours(host):
 
 
 def test_hosts_of_ours():
-    assert all(is_loopback(each) and is_loopback(f"{each}:65535") for each in LOOPBACK)
+    assert all(is_loopback(each) and is_loopback(f"{each}:65535") for each in LOOPBACK_HOSTS)
 
 
 def test_tokens_are_long_and_differ_and_stand_in_urls():

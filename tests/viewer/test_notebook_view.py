@@ -32,7 +32,7 @@ def bare(monkeypatch):
     """A kernel without anywidget, whatever is installed; tiles of a few rays; what was opened is closed."""
     notebook_view._widget_class.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.setattr(frame_maker, "SLICE", 1e-9)
+    monkeypatch.setattr(frame_maker, "SLICE_TIME", 1e-9)
     monkeypatch.setattr(notebook_view, "_open", [])
     yield
     for view in list(notebook_view._open):
@@ -111,7 +111,7 @@ async def test_the_picture_at_rest_is_the_file_of_render(tmp_path):
 
 @in_a_kernel
 async def test_a_move_cuts_a_picture_short(monkeypatch):
-    monkeypatch.setattr(frame_maker, "TILES_EVERY", -1.0)  # parts of a picture come on the way
+    monkeypatch.setattr(frame_maker, "TILE_INTERVAL", -1.0)  # parts of a picture come on the way
     output = Output(shown())
     output.say(**EYE)
     while not output.headers("frame"):
@@ -210,25 +210,25 @@ def test_the_oldest_page_gives_way_where_there_are_too_many():
     """Outputs of a notebook that was reloaded never say that they went."""
     posted = []
     wire = KernelWire(lambda content, data: posted.append(content["view"]), lambda: None)
-    for n in range(kernel_wire.MOST_PAGES + 1):
+    for n in range(kernel_wire.MAX_PAGES + 1):
         wire.take({"view": f"output {n}", "message": {"type": "open"}})
     taken = wire.inbox.take()
-    assert [(one["type"], one["page"]) for one in taken[-2:]] == [("close", 1), ("open", kernel_wire.MOST_PAGES + 1)]
+    assert [(one["type"], one["page"]) for one in taken[-2:]] == [("close", 1), ("open", kernel_wire.MAX_PAGES + 1)]
     wire.send({"type": "note", "text": "hello"})
-    assert posted == [f"output {n}" for n in range(1, kernel_wire.MOST_PAGES + 1)]
+    assert posted == [f"output {n}" for n in range(1, kernel_wire.MAX_PAGES + 1)]
 
 
 @in_a_kernel
 async def test_a_slow_page_is_not_sent_more_than_it_takes(monkeypatch):
-    monkeypatch.setattr(frame_maker, "TILES_EVERY", -1.0)
+    monkeypatch.setattr(frame_maker, "TILE_INTERVAL", -1.0)
     output = Output(view := shown(), got=False)
     output.say(**{**EYE, "height": 200})
     while not view.wire.behind:
         await asyncio.sleep(0)
     await asyncio.sleep(0.1)
-    assert len(output.headers("frame")) == kernel_wire.MOST_AHEAD and not output.final
+    assert len(output.headers("frame")) == kernel_wire.MAX_FRAMES_AHEAD and not output.final
     output.got = True
-    for _ in range(kernel_wire.MOST_AHEAD):
+    for _ in range(kernel_wire.MAX_FRAMES_AHEAD):
         output.say(type="got")
     await output.rest()
     assert not view.wire.behind
@@ -236,7 +236,7 @@ async def test_a_slow_page_is_not_sent_more_than_it_takes(monkeypatch):
 
 @in_a_kernel
 async def test_a_view_that_is_left_frees_the_device_and_comes_back(monkeypatch):
-    monkeypatch.setattr(notebook_view, "MOST_OPEN", 1)
+    monkeypatch.setattr(notebook_view, "MAX_OPEN", 1)
     output = Output(first := shown())
     output.say(**EYE)
     output.say(type="look", step=2)
@@ -255,20 +255,20 @@ async def test_a_view_that_is_left_frees_the_device_and_comes_back(monkeypatch):
 
 @in_a_kernel
 async def test_without_widgets_it_is_a_still_picture_that_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(frame_maker, "SLICE", 0.03)
-    monkeypatch.setattr(notebook_view, "STILL", (40, 30))
+    monkeypatch.setattr(frame_maker, "SLICE_TIME", 0.03)
+    monkeypatch.setattr(notebook_view, "STILL_SIZE", (40, 30))
     view = shown()
     bundle = view._repr_mimebundle_()
     still = base64.b64decode(bundle["image/png"])
     assert still == written(tmp_path, rm.render(BALL, view.camera, march=view.march))
-    assert Image.open(io.BytesIO(still)).size == notebook_view.STILL
+    assert Image.open(io.BytesIO(still)).size == notebook_view.STILL_SIZE
     assert "raymarch[notebook]&quot;" in bundle["text/html"] and bundle["text/plain"] == "NotebookView('ball')"
 
 
 def test_who_calls_from_a_script_or_another_thread_is_told():
     with pytest.raises(rm.RaymarchError, match="no notebook's kernel runs this; call rm.view in a cell"):
         shown()
-    assert not notebook_view.in_kernel()
+    assert not notebook_view.runs_in_kernel()
 
 
 QUICK = {"resolution": 16, "steps": 40, "rays": 512, "sh_degree": 0, "slots": 1}
@@ -289,8 +289,8 @@ def unseen():
 
 @in_a_kernel
 async def test_a_fit_that_is_looked_at_is_the_one_that_nobody_saw(unseen, monkeypatch):
-    monkeypatch.setattr("raymarch.viewer.fit_viewer.Share.due", True)
-    monkeypatch.setattr(frame_maker, "SLICE", 0.03)
+    monkeypatch.setattr("raymarch.viewer.fit_viewer.TimeShare.due", True)
+    monkeypatch.setattr(frame_maker, "SLICE_TIME", 0.03)
     with fitter() as own:
         output = Output(view := NotebookFit(own))
         steps = [-1]

@@ -14,12 +14,12 @@ from wires import CAMERA, FakeWire, around
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.viewer import view
-from raymarch.viewer.fit_viewer import MOST_DEBT, Share
-from raymarch.viewer.pictures.eye import Look, eye_of
+from raymarch.viewer.fit_viewer import MAX_DEBT, TimeShare
 from raymarch.viewer.pictures.frame_maker import RaySpeed, moving_scale, resting_levels
-from raymarch.viewer.pictures.page import Page
+from raymarch.viewer.pictures.page_pictures import Page
+from raymarch.viewer.pictures.viewer_camera import Look, camera_of_message
 from raymarch.viewer.server import wire as pipe
-from raymarch.viewer.server.wire import MOST, Newest
+from raymarch.viewer.server.wire import MAX_WAITING_MESSAGES, Mailbox
 from raymarch.viewer.view import View
 
 NAN = math.nan
@@ -52,7 +52,7 @@ def test_a_wrong_look_is_one_line_and_changes_nothing(said):
 @pytest.mark.parametrize("said", EYES, ids=json.dumps)
 def test_a_wrong_camera_is_one_line(said):
     with pytest.raises(RaymarchError) as error:
-        eye_of({**CAMERA, **said})
+        camera_of_message({**CAMERA, **said})
     assert "\n" not in str(error.value)
 
 
@@ -67,7 +67,7 @@ def test_a_look_is_what_its_record_says():
 
 @pytest.mark.parametrize("orthographic", [False, True])
 def test_both_kinds_of_camera_are_as_wide_at_the_target(orthographic):
-    eye = eye_of({**CAMERA, "orthographic": orthographic, "fov": 60})
+    eye = camera_of_message({**CAMERA, "orthographic": orthographic, "fov": 60})
     half = 4 * math.tan(math.radians(30))
     edges = eye.camera().project([(-half, 0, 0), (half, 0, 0)])[0]
     np.testing.assert_allclose(edges, [(0, 18), (40, 18)], atol=1e-6)
@@ -75,14 +75,14 @@ def test_both_kinds_of_camera_are_as_wide_at_the_target(orthographic):
 
 def test_a_view_is_its_camera_as_large_as_fits():
     cameras = [Camera.look_at((0, -4, 0), width=100, height=50, fov=0.5)]
-    seen = eye_of({**CAMERA, "view": 0}).camera(cameras)
+    seen = camera_of_message({**CAMERA, "view": 0}).camera(cameras)
     assert (seen.width, seen.height) == (40, 20) and seen.focal[0] == pytest.approx(0.4 * cameras[0].focal[0])
     with pytest.raises(RaymarchError, match="view is 1, but there are 1 views"):
-        eye_of({**CAMERA, "view": 1}).camera(cameras)
+        camera_of_message({**CAMERA, "view": 1}).camera(cameras)
 
 
 def test_the_newest_camera_waits_alone_and_looks_in_their_order():
-    waiting = Newest()
+    waiting = Mailbox()
     for n in range(200):
         waiting.put({"page": 1, "type": "camera", "id": n})
         waiting.put({"page": 1, "type": "look", "step": n})
@@ -97,26 +97,26 @@ def test_the_newest_camera_waits_alone_and_looks_in_their_order():
 
 
 def test_a_look_before_a_picture_that_is_saved_waits_with_it():
-    waiting, saving = Newest(), {"page": 1, "type": "save", "what": "picture"}
+    waiting, saving = Mailbox(), {"page": 1, "type": "save", "what": "picture"}
     for message in ({"page": 1, "type": "look", "iso": 1}, saving, {"page": 1, "type": "look", "iso": 2}):
         waiting.put(message)
     assert [message.get("iso") for message in waiting.take()] == [1, None, 2]
 
 
 def test_a_page_that_floods_is_bounded_but_not_its_camera_nor_its_end():
-    waiting = Newest()
-    for n in range(10 * MOST):
+    waiting = Mailbox()
+    for n in range(10 * MAX_WAITING_MESSAGES):
         waiting.put({"page": 1, "type": "photo", "index": n})
     waiting.put({"page": 1, "type": "camera"})
     waiting.put({"page": 1, "type": "close"})
-    assert len(waiting.take()) == MOST + 2
+    assert len(waiting.take()) == MAX_WAITING_MESSAGES + 2
 
 
 @pytest.mark.parametrize("cut", [0, 3, 8, 12, -1])
 def test_a_pipe_gives_whole_messages_or_none(cut):
-    whole = pipe.packed({"to": 1}, b"picture")
-    assert pipe.read(io.BytesIO(whole)) == ({"to": 1}, b"picture")
-    assert pipe.read(io.BytesIO(whole[:cut])) is None
+    whole = pipe.pack_message({"to": 1}, b"picture")
+    assert pipe.read_message(io.BytesIO(whole)) == ({"to": 1}, b"picture")
+    assert pipe.read_message(io.BytesIO(whole[:cut])) is None
 
 
 @pytest.mark.parametrize("rate", [1e3, 1e5, 1e7])
@@ -139,7 +139,7 @@ def test_pictures_keep_to_their_share(moving, most, monkeypatch):
     """A fit of steps of 20 ms and pictures that take 30 ms a slice, by a clock of the test's own."""
     now = [0.0]
     monkeypatch.setattr("raymarch.viewer.fit_viewer.time.perf_counter", lambda: now[0])
-    share, spent = Share(), 0.0
+    share, spent = TimeShare(), 0.0
     for _ in range(2000):
         now[0] += 0.02
         share.stepped(moving)
@@ -148,7 +148,7 @@ def test_pictures_keep_to_their_share(moving, most, monkeypatch):
             now[0] += took
             spent += took
         share.spent()
-    assert 0.8 * most < (spent - 2.0 + MOST_DEBT) / now[0] <= 1.02 * most
+    assert 0.8 * most < (spent - 2.0 + MAX_DEBT) / now[0] <= 1.02 * most
 
 
 class Maker:

@@ -11,9 +11,9 @@ from skips import require_extra
 from wires import CAMERA, around
 
 import raymarch as rm
-from raymarch.viewer.pictures.eye import Look
 from raymarch.viewer.pictures.frame_maker import png
-from raymarch.viewer.pictures.page import Page
+from raymarch.viewer.pictures.page_pictures import Page
+from raymarch.viewer.pictures.viewer_camera import Look
 
 
 class StillMaker:

@@ -22,11 +22,11 @@ from skips import require_extra
 
 from raymarch.errors import RaymarchError
 from raymarch.viewer.server import server_process, wire
-from raymarch.viewer.server.browser import announce
-from raymarch.viewer.server.guard import MOST_MESSAGE, headers_of
+from raymarch.viewer.server.guard import MAX_MESSAGE_BYTES, headers_of
+from raymarch.viewer.server.open_browser import announce
 from raymarch.viewer.server.server import PageServer
 from raymarch.viewer.server.server_process import ServerProcess
-from raymarch.viewer.server.wire import Newest
+from raymarch.viewer.server.wire import Mailbox
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")
@@ -165,8 +165,8 @@ def test_a_ticket_is_for_this_user_alone_where_the_system_tells(tables, status, 
         text = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
         text += row.format(before + NEAR_END, before + FAR_END, 777)  # our own end
         (tmp_path / name).write_text(text + "".join(row.format(before + FAR_END, before + NEAR_END, u) for u in users))
-    monkeypatch.setattr(wire, "TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
-    pages = PageServer("right", Newest(), "once")
+    monkeypatch.setattr(wire, "CONNECTION_TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
+    pages = PageServer("right", Mailbox(), "once")
     headers = SimpleNamespace(raw_items=lambda: [("Host", "127.0.0.1:8080")])
     ends = SimpleNamespace(remote_address=("127.0.0.1", 0xCFD2), local_address=("127.0.0.1", 8080))
     answer = pages.process(ends, SimpleNamespace(path="/?ticket=once", headers=headers))
@@ -174,13 +174,13 @@ def test_a_ticket_is_for_this_user_alone_where_the_system_tells(tables, status, 
     assert (answer.headers.get("Location") == "/?token=right") == (status == 303)
 
 
-@pytest.mark.skipif(not all(map(Path.exists, wire.TABLES)), reason="Linux's tables of connections")
+@pytest.mark.skipif(not all(map(Path.exists, wire.CONNECTION_TABLES)), reason="Linux's tables of connections")
 def test_the_system_tells_whose_an_end_of_ipv6_is_that_leads_to_our_server():
     with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_INET6) as link:
         own = door.getsockname()[1]
         link.connect(("::ffff:127.0.0.1", own))
         far = link.getsockname()[1]
-        told = [wire.users_of(far, own, table.read_text()) for table in wire.TABLES]
+        told = [wire.users_of(far, own, table.read_text()) for table in wire.CONNECTION_TABLES]
         assert told == [set(), {os.getuid()}]
         assert not wire.is_of_another_user(far, own)
     assert wire.is_of_another_user(0, own)
@@ -268,7 +268,7 @@ def test_a_ping_without_a_number_is_not_sent_back(server, number):
 
 
 def test_a_page_that_asks_and_never_reads_is_let_go():
-    inbox, closed = Newest(), []
+    inbox, closed = Mailbox(), []
 
     class Deaf:
         """Page's end of a socket that takes nothing."""
@@ -321,7 +321,7 @@ def test_a_message_too_long_ends_its_page_alone(server):
         other.recv(10)
         with page(server) as link:
             link.recv(10)
-            link.send("x" * (MOST_MESSAGE + 1))
+            link.send("x" * (MAX_MESSAGE_BYTES + 1))
             with pytest.raises(ConnectionClosed):
                 link.recv(10)
         other.send(json.dumps({"type": "ping", "id": 1}))

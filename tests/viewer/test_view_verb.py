@@ -15,7 +15,7 @@ import pytest
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.viewer.server.browser import no_browser, ssh_line
+from raymarch.viewer.server.open_browser import no_browser_reason, ssh_line
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")
@@ -99,6 +99,11 @@ def test_what_cannot_be_shown_is_one_line_without_a_url(tmp_path, monkeypatch, a
 
 
 def test_where_no_browser_is_opened():
-    assert no_browser({}, "linux") == "there is no display"
-    assert no_browser({"DISPLAY": ":0"}, "linux") == no_browser({}, "darwin") == no_browser({}, "win32") == ""
+    assert no_browser_reason({}, "linux") == "there is no display"
+    assert (
+        no_browser_reason({"DISPLAY": ":0"}, "linux")
+        == no_browser_reason({}, "darwin")
+        == no_browser_reason({}, "win32")
+        == ""
+    )
     assert ssh_line(80, {}) == ssh_line(80, {"SSH_CONNECTION": "odd"}) == ""

@@ -8,7 +8,7 @@ import pytest
 from wires import CAMERA, FakeWire, around
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer.pictures.eye import Look, Slice
+from raymarch.viewer.pictures.viewer_camera import Look, Slice
 from raymarch.viewer.viewer import Viewer
 
 

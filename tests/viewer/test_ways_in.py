@@ -15,12 +15,12 @@ import pytest
 from skips import require_extra
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer.request_head import MOST_HEAD, read_head
 from raymarch.viewer.server import guard
-from raymarch.viewer.server.browser import ways_in
-from raymarch.viewer.server.server import HANDSHAKE
+from raymarch.viewer.server.open_browser import entry_hints
+from raymarch.viewer.server.request_head import MAX_HEAD_BYTES, read_head
+from raymarch.viewer.server.server import HANDSHAKE_TIMEOUT
 from raymarch.viewer.server.server_process import ServerProcess
-from raymarch.viewer.viewer import LINES_EVERY, MOST_LINES, Complaints
+from raymarch.viewer.viewer import LOG_INTERVAL, MAX_LOG_LINES, Complaints
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")
@@ -55,7 +55,7 @@ def allowed():
 
 def asked(port, head, body=b"", address="127.0.0.1"):
     """Status, headers and text of an answer to bytes of a request."""
-    with closing(socket.create_connection((address, port), timeout=HANDSHAKE + 5)) as link:
+    with closing(socket.create_connection((address, port), timeout=HANDSHAKE_TIMEOUT + 5)) as link:
         link.sendall(head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body)
         data = b""
         try:
@@ -328,7 +328,7 @@ ODD = {
     "PUT": ("PUT /{q} HTTP/1.1\nHost: localhost\nContent-Length: 1", b"a", 405),
     "CONNECT": ("CONNECT evil.com:443 HTTP/1.1\nHost: evil.com", b"", 405),
     "a long path": ("GET /" + "a" * 3000 + " HTTP/1.1\nHost: localhost", b"", 414),
-    "large headers": ("GET /{q} HTTP/1.1\nHost: localhost\nCookie: " + "a" * MOST_HEAD, b"", 431),
+    "large headers": ("GET /{q} HTTP/1.1\nHost: localhost\nCookie: " + "a" * MAX_HEAD_BYTES, b"", 431),
     "many headers": ("GET /{q} HTTP/1.1\nHost: localhost" + "\na: b" * 300, b"", 431),
     "https": ("\x16\x03\x01\x02", b"", 400),
     "another protocol": ("GET / SPDY/9\nHost: localhost", b"", 400),
@@ -352,15 +352,15 @@ def test_every_request_gets_an_answer_that_says_why(plain, name):
 def test_a_request_that_does_not_come_whole_is_answered_and_others_meanwhile(plain):
     _, port, query = plain
     begun = time.monotonic()
-    slow = [socket.create_connection(("127.0.0.1", port), timeout=2 * HANDSHAKE) for _ in range(30)]
+    slow = [socket.create_connection(("127.0.0.1", port), timeout=2 * HANDSHAKE_TIMEOUT) for _ in range(30)]
     for i, link in enumerate(slow):
         link.sendall(b"GET / HTTP/1.1\r\nHost: loc"[: i + 1] if i else b"")
     assert asked(port, f"GET /{query} HTTP/1.1\nHost: localhost")[0] == 200
-    assert time.monotonic() - begun < HANDSHAKE
+    assert time.monotonic() - begun < HANDSHAKE_TIMEOUT
     for link in slow:
         assert link.recv(4096).startswith(b"HTTP/1.1 408 ")
         link.close()
-    assert time.monotonic() - begun < HANDSHAKE + 4
+    assert time.monotonic() - begun < HANDSHAKE_TIMEOUT + 4
 
 
 def test_a_browser_gets_a_page_and_others_a_line(plain):
@@ -381,7 +381,7 @@ def test_a_head_may_come_in_parts(cut):
 
 
 def notes(url="http://127.0.0.1:8080/?token=abc", bind="127.0.0.1", hosts=(), container=False, **environment):
-    return " | ".join(ways_in(url, bind, hosts, environment, container=container))
+    return " | ".join(entry_hints(url, bind, hosts, environment, container=container))
 
 
 def test_the_terminal_says_what_a_container_a_hub_and_an_open_door_need():
@@ -398,11 +398,11 @@ def test_thousands_of_refusals_are_a_few_lines_and_a_count():
     complaints = Complaints(said.append, lambda: now[0])
     for i in range(3000):
         complaints.add(f"type is 'unknown-{i}'")
-    assert len(said) == MOST_LINES and "counted" in said[-1]
-    now[0] = LINES_EVERY
+    assert len(said) == MAX_LOG_LINES and "counted" in said[-1]
+    now[0] = LOG_INTERVAL
     complaints.add("another")
-    assert said[MOST_LINES:] == [f"{3000 - MOST_LINES:,} more messages of pages were refused", "another"]
+    assert said[MAX_LOG_LINES:] == [f"{3000 - MAX_LOG_LINES:,} more messages of pages were refused", "another"]
     for _ in range(100):
         complaints.add("another")
     complaints.flush()
-    assert said[-1] == "100 more messages of pages were refused" and len(said) == MOST_LINES + 3
+    assert said[-1] == "100 more messages of pages were refused" and len(said) == MAX_LOG_LINES + 3

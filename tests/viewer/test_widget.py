@@ -40,7 +40,7 @@ def test_the_script_is_one_module_that_asks_for_nothing():
 
 
 def test_a_notebook_keeps_a_still_picture_beside_the_widget(monkeypatch):
-    monkeypatch.setattr(notebook_view, "STILL", (24, 18))
+    monkeypatch.setattr(notebook_view, "STILL_SIZE", (24, 18))
     ball = rm.Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.6), shape=(12, 13, 14))
 
     async def cell():

@@ -6,7 +6,7 @@ import json
 import math
 import struct
 
-from raymarch.viewer.server.wire import Newest
+from raymarch.viewer.server.wire import Mailbox
 
 CAMERA = {"type": "camera", "id": 1, "position": [0, -4, 0], "width": 40, "height": 36, "moving": False}
 
@@ -15,7 +15,7 @@ class FakeWire:
     """Wire of pages that tests play."""
 
     def __init__(self):
-        self.inbox, self.running, self.url, self.sent = Newest(), True, "", []
+        self.inbox, self.running, self.url, self.sent = Mailbox(), True, "", []
 
     def say(self, page, **message):
         self.inbox.put({"page": page, **message})

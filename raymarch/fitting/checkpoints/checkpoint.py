@@ -21,50 +21,50 @@ from raymarch.arguments.checks import Check, Wrong, instance_of, number
 from raymarch.arguments.declared import checked
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
-from raymarch.device.memory import OF_A_MOMENT
-from raymarch.errors import RaymarchError, short
+from raymarch.device.memory import NUMBERS_A_MOMENT
+from raymarch.errors import RaymarchError, short_value
 from raymarch.fitting.checkpoints.file import (
-    CURE,
-    LONGEST_NOTE,
+    DAMAGE_CURE,
+    MAX_NOTE_LENGTH,
     Stream,
     StreamedReader,
-    opened_checkpoint,
+    open_checkpoint,
     write_checkpoint,
 )
-from raymarch.fitting.fitter import REPORT_EVERY, Fitter
+from raymarch.fitting.fitter import REPORT_INTERVAL, Fitter
 from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.report import Report, require_finite, versions
 from raymarch.fitting.schedule import Position
 from raymarch.fitting.settings.optimiser import CHANGES
 from raymarch.geometry.boxes import require_affine
-from raymarch.kernels.field.bricks import SAMPLES
+from raymarch.kernels.field.bricks import BRICK_SAMPLES
 from raymarch.kernels.field.touched import samples_in, samples_out
-from raymarch.kernels.fit.adam import CUBE
-from raymarch.views.identity import CLOSE
+from raymarch.kernels.fit.adam import CUBE_SIDE
+from raymarch.views.identity import CAMERA_TOLERANCE
 from raymarch.volumes.bricks import table_shape
 
 log = logging.getLogger(__name__)
 # Settings that may be others: memory says how far a sparse grid may grow from here on, and whether it is sparse is
 # compared as it came to be, which may be by the device.
-MAY_DIFFER = ("memory", "bricks")
-MOST = 4  # differences that are named
-LONGEST = 160  # letters of a value that is shown as it is
+CHANGEABLE_SETTINGS = ("memory", "bricks")
+MAX_NAMED_DIFFERENCES = 4  # differences that are named
+MAX_VALUE_LENGTH = 160  # letters of a value that is shown as it is
 DIFFERENT_CURE = "give what it had, or begin anew without it (--overwrite)"
-SLAB = 16 << 20  # bytes of a slab of samples, if that holds one layer of them
+SLAB_BYTES = 16 << 20  # bytes of a slab of samples, if that holds one layer of them
 
 
 def _note(value: object) -> str:
     text: str = checks.text.read(value)
-    if len(text) > LONGEST_NOTE:
+    if len(text) > MAX_NOTE_LENGTH:
         raise Wrong(f"has {len(text):,} letters", "shorten it")
     return text
 
 
 FITTER = instance_of(Fitter, "an rm.Fitter")
 MINUTES = number(0, 1e6, above=True, unit="minute")
-NOTE = Check(f"a text of at most {LONGEST_NOTE:,} letters", _note)
-NO_TABLE = np.zeros((0, 0, 0), np.int32)  # of a dense grid
-OF_REPORT = len(fields(Report)) + 2  # numbers of a report: three of its shape
+NOTE = Check(f"a text of at most {MAX_NOTE_LENGTH:,} letters", _note)
+EMPTY_TABLE = np.zeros((0, 0, 0), np.int32)  # of a dense grid
+NUMBERS_A_REPORT = len(fields(Report)) + 2  # numbers of a report: three of its shape
 
 
 @checked(fitter=FITTER, path=checks.path, every=MINUTES, note=NOTE)
@@ -97,11 +97,12 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
         "views": fitter.plan.views_digest.record(),
         "made_by": made_by(),
     }
-    on_the_beat = [report for report in fitter.history if report.step % REPORT_EVERY == 0]  # not one of an interruption
+    # not one of an interruption
+    on_the_beat = [report for report in fitter.history if report.step % REPORT_INTERVAL == 0]
     arrays = {
         "history": _table(on_the_beat),
         "level_shape": np.array(grid.shape, "<i8"),
-        "table": np.array(grid.table() if isinstance(grid, BrickGrid) else NO_TABLE, "<i4"),
+        "table": np.array(grid.table() if isinstance(grid, BrickGrid) else EMPTY_TABLE, "<i4"),
         "cubes": cubes_of(grid),
         "errors": np.append(*fitter.store.errors()).astype("<f8"),
         "occupied": np.packbits(grid.occupied_cells()),
@@ -127,11 +128,11 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
         ...     load_checkpoint(fitter, "tower.h5.checkpoint")
         ...     reports = list(fitter.run())
     """
-    with opened_checkpoint(path) as (record, reader):
+    with open_checkpoint(path) as (record, reader):
         require_same(record, fitter.plan, path)
         note_versions(record, path)
         if record["level"] >= len(fitter.settings.levels):
-            raise RaymarchError(f"{path}: level is {record['level']} of {len(fitter.settings.levels)}; {CURE}")
+            raise RaymarchError(f"{path}: level is {record['level']} of {len(fitter.settings.levels)}; {DAMAGE_CURE}")
         _put_level(fitter, reader, path)
         _put_samples(fitter, reader, path)
         history = _history(fitter, reader, path)
@@ -139,7 +140,7 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
         store = fitter.images.use(fitter.plan.halvings_of(record["level"]))
         reader.require("errors", (store.tiles + 1,), "<f8")
         if not np.isfinite(errors := reader.rows("errors")).all():
-            raise RaymarchError(f"{path}: errors has numbers that are not finite; {CURE}")
+            raise RaymarchError(f"{path}: errors has numbers that are not finite; {DAMAGE_CURE}")
         store.set_errors(errors[:-1], float(errors[-1]))
         reader.require_digest()
     fitter.rates.changes = CHANGES(f"{path}: rates_multiplied", record.get("rates_multiplied"))
@@ -156,13 +157,13 @@ def _position(record: Mapping[str, Any]) -> Position:
 
 def bytes_of_checkpoint(fitter: Fitter) -> int:
     """Estimated size of a checkpoint [byte]: half of the finest level's numbers, as half of the samples are empty."""
-    return fitter.plan.samples * kept_of(fitter.grid) * np.dtype(runtime.dtype()).itemsize // 2
+    return fitter.plan.samples * kept_numbers_of(fitter.grid) * np.dtype(runtime.dtype()).itemsize // 2
 
 
 def _samples(grid: Grid) -> dict[str, Stream]:
     """Streams of a grid's samples: those that are not all 0, with a bit for each that says which, and likewise the
     gradients that are left."""
-    values = kept_of(grid)
+    values = kept_numbers_of(grid)
     marks = {name: np.empty(count_of(grid), bool) for name in ("touched", "left")}
     at = 0
     for numbers in samples_of(grid):
@@ -194,12 +195,14 @@ def _put_level(fitter: Fitter, reader: StreamedReader, path: object) -> None:
     reader.require("level_shape", (3,), "<i8")
     grid.set_level(reader.rows("level_shape").tolist(), require_affine(reader.rows("world_from_index")))
     sparse = isinstance(grid, BrickGrid)
-    reader.require("table", table_shape(grid.shape) if sparse else NO_TABLE.shape, "<i4")
+    reader.require("table", table_shape(grid.shape) if sparse else EMPTY_TABLE.shape, "<i4")
     table = reader.rows("table")
     if isinstance(grid, BrickGrid):
         numbers = np.sort(table[table != 0])
         if not np.array_equal(numbers, np.arange(1, len(numbers) + 1)):
-            raise RaymarchError(f"{path}: table has a place that is out of range, missing or there twice; {CURE}")
+            raise RaymarchError(
+                f"{path}: table has a place that is out of range, missing or there twice; {DAMAGE_CURE}"
+            )
         if len(numbers) > grid.room:
             grid.grow(len(numbers))
         grid.put_table(table)
@@ -211,7 +214,7 @@ def _put_level(fitter: Fitter, reader: StreamedReader, path: object) -> None:
 def _put_samples(fitter: Fitter, reader: StreamedReader, path: object) -> None:
     """Put what a checkpoint has of the samples into a grid at its level."""
     grid = fitter.grid
-    count, values, kind = count_of(grid), kept_of(grid), np.dtype(runtime.dtype()).str
+    count, values, kind = count_of(grid), kept_numbers_of(grid), np.dtype(runtime.dtype()).str
     marks = {}
     for name, rows, numbers in (("touched", "samples", values), ("left", "gradient", width_of(grid))):
         reader.require(name, (-(-count // 8),), "|u1")
@@ -227,12 +230,12 @@ def _put_samples(fitter: Fitter, reader: StreamedReader, path: object) -> None:
             mark = marks[name][at : at + len(flat)]
             flat[mark, columns] = reader.rows(rows, int(mark.sum()))
         if not np.isfinite(flat).all():
-            raise RaymarchError(f"{path}: samples have numbers that are not finite; {CURE}")
+            raise RaymarchError(f"{path}: samples have numbers that are not finite; {DAMAGE_CURE}")
         put_samples(grid, first, flat.reshape(*slab, -1))
         at += len(flat)
     reader.require("cubes", cubes_of(grid).shape, kind)
     if not np.isfinite(cubes := reader.rows("cubes")).all():
-        raise RaymarchError(f"{path}: cubes have numbers that are not finite; {CURE}")
+        raise RaymarchError(f"{path}: cubes have numbers that are not finite; {DAMAGE_CURE}")
     put_cubes(grid, cubes)
 
 
@@ -243,7 +246,7 @@ def _photometry(fitter: Fitter, reader: StreamedReader, path: object) -> dict[st
         reader.require(name, like.shape, "<f8")
         found[name] = reader.rows(name)
         if not np.isfinite(found[name]).all():
-            raise RaymarchError(f"{path}: {name} has numbers that are not finite; {CURE}")
+            raise RaymarchError(f"{path}: {name} has numbers that are not finite; {DAMAGE_CURE}")
     return found
 
 
@@ -253,12 +256,12 @@ def _table(history: Sequence[Report]) -> np.ndarray:
         [n for value in astuple(report) for n in (value if isinstance(value, tuple) else (value,))]
         for report in history
     ]
-    return np.array(rows, "<f8").reshape(len(rows), OF_REPORT)
+    return np.array(rows, "<f8").reshape(len(rows), NUMBERS_A_REPORT)
 
 
 def _history(fitter: Fitter, reader: StreamedReader, path: object) -> list[Report]:
     """Reports of a checkpoint's rows."""
-    reader.require("history", (reader.shape("history")[0], OF_REPORT) if reader.shape("history") else (), "<f8")
+    reader.require("history", (reader.shape("history")[0], NUMBERS_A_REPORT) if reader.shape("history") else (), "<f8")
     reports = []
     for step, loss, psnr, speed, x, y, z, occupied, seconds, progress, left, boxes in reader.rows("history").tolist():
         shape = int(x), int(y), int(z)
@@ -271,14 +274,14 @@ def width_of(grid: Grid) -> int:
     return 1 + 3 * (grid.degree + 1) ** 2
 
 
-def kept_of(grid: Grid) -> int:
+def kept_numbers_of(grid: Grid) -> int:
     """Count of a sample's numbers that go on from step to step: its values, and density and colour of two moments."""
-    return width_of(grid) + 2 * OF_A_MOMENT
+    return width_of(grid) + 2 * NUMBERS_A_MOMENT
 
 
 def numbers_of(grid: Grid) -> int:
     """Count of all of a sample's numbers: those, and what is left of the gradient."""
-    return kept_of(grid) + width_of(grid)
+    return kept_numbers_of(grid) + width_of(grid)
 
 
 def count_of(grid: Grid) -> int:
@@ -287,14 +290,14 @@ def count_of(grid: Grid) -> int:
 
 
 def _extent(grid: Grid) -> tuple[int, int, int]:
-    return (grid.bricks * SAMPLES, 1, 1) if isinstance(grid, BrickGrid) else grid.shape
+    return (grid.bricks * BRICK_SAMPLES, 1, 1) if isinstance(grid, BrickGrid) else grid.shape
 
 
 def slabs_of(grid: Grid) -> Iterator[tuple[int, tuple[int, int, int]]]:
     """First layer along x and shape (x, y, z) of each slab of the level; bricks count as one row along x."""
     x, y, z = _extent(grid)
     layer = y * z * numbers_of(grid) * np.dtype(runtime.dtype()).itemsize
-    thick = max(SLAB // layer, 1)
+    thick = max(SLAB_BYTES // layer, 1)
     for first in range(0, x, thick):
         yield first, (min(thick, x - first), y, z)
 
@@ -334,9 +337,9 @@ def _moments(grid: Grid) -> tuple[Any, Any]:
 def _cubes(grid: Grid) -> tuple[slice, ...]:
     """Part of the cubes' fields that the level takes."""
     if isinstance(grid, BrickGrid):
-        each = SAMPLES // CUBE**3
+        each = BRICK_SAMPLES // CUBE_SIDE**3
         return slice(1), slice(1), slice(each, each * (1 + grid.bricks))
-    return tuple(slice(-(-n // CUBE)) for n in grid.shape)
+    return tuple(slice(-(-n // CUBE_SIDE)) for n in grid.shape)
 
 
 def grid_record(plan: Plan) -> dict[str, Any]:
@@ -363,33 +366,41 @@ def require_same_settings(record: Mapping[str, Any], settings: Mapping[str, Any]
 
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """What differs between two mappings, in words; "" if nothing does."""
-    old, new = _flat(was), _flat(json.loads(json.dumps(now)))
-    other = [name for name in {**new, **old} if name not in MAY_DIFFER and not _same(old.get(name), new.get(name))]
-    words = [f"{name} was {_shown(name, old)}, is {_shown(name, new)}" for name in other[:MOST]]
-    return ", ".join(words) + (f", and {len(other) - MOST} more" if len(other) > MOST else "")
+    old, new = _flatten(was), _flatten(json.loads(json.dumps(now)))
+    other = [
+        name
+        for name in {**new, **old}
+        if name not in CHANGEABLE_SETTINGS and not _is_same(old.get(name), new.get(name))
+    ]
+    words = [
+        f"{name} was {_shown_value(name, old)}, is {_shown_value(name, new)}" for name in other[:MAX_NAMED_DIFFERENCES]
+    ]
+    return ", ".join(words) + (
+        f", and {len(other) - MAX_NAMED_DIFFERENCES} more" if len(other) > MAX_NAMED_DIFFERENCES else ""
+    )
 
 
-def _same(was: Any, now: Any) -> bool:
+def _is_same(was: Any, now: Any) -> bool:
     """Whether two values are the same; numbers of a box to ten figures, for the last bit may be another machine's."""
     if was and isinstance(was, list) and isinstance(now, list) and all(isinstance(n, float) for n in was + now):
-        return len(was) == len(now) and np.allclose(was, now, rtol=CLOSE, atol=0)
+        return len(was) == len(now) and np.allclose(was, now, rtol=CAMERA_TOLERANCE, atol=0)
     return bool(was == now)
 
 
-def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
     """Mapping without those within it: `optimiser`'s lr_density goes by its own name, as it is given."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
-        flat |= _flat(value) if name == "optimiser" and isinstance(value, Mapping) else {name: value}
+        flat |= _flatten(value) if name == "optimiser" and isinstance(value, Mapping) else {name: value}
     return flat
 
 
-def _shown(name: str, values: Mapping[str, Any]) -> str:
+def _shown_value(name: str, values: Mapping[str, Any]) -> str:
     if name not in values:
         return "not there"
     value = values[name]
     plain = json.dumps(value) if isinstance(value, (list, dict)) else repr(value)
-    return plain if len(plain) < LONGEST else short(value)
+    return plain if len(plain) < MAX_VALUE_LENGTH else short_value(value)
 
 
 def made_by() -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from raymarch.arguments import checks
 from raymarch.arguments.checks import flag, instance_of, optional
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import checked_field, validate_fields
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints.checkpoint import MINUTES, NOTE, bytes_of_checkpoint, load_checkpoint, save_checkpoint
 from raymarch.fitting.checkpoints.file import is_checkpoint, read_record
@@ -20,12 +20,12 @@ from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import NotFinite
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.io.files.atomic import require_writable
-from raymarch.io.files.lock import locked
-from raymarch.io.files.ours import require_ours
+from raymarch.io.files.authorship import require_ours
+from raymarch.io.files.lock import lock_file
 
 log = logging.getLogger(__name__)
 
-EVERY = 10.0  # minutes
+DEFAULT_INTERVAL = 10.0  # minutes
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Checkpoints:
         False
     """
 
-    path: str | os.PathLike[str] = held(checks.path, None)
-    every: float | None = held(optional(MINUTES), None)
-    resume: bool = held(flag, False)
-    overwrite: bool = held(flag, False)
-    note: str = held(NOTE, "")
+    path: str | os.PathLike[str] = checked_field(checks.path, None)
+    every: float | None = checked_field(optional(MINUTES), None)
+    resume: bool = checked_field(flag, False)
+    overwrite: bool = checked_field(flag, False)
+    note: str = checked_field(NOTE, "")
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
     def require(self) -> None:
         """RaymarchError where there is nothing to go on from, or where a checkpoint or another file would be lost."""
@@ -74,7 +74,7 @@ class Checkpoints:
 
     def locked(self) -> AbstractContextManager[None]:
         """Context in which no other fit writes this checkpoint; RaymarchError where one does."""
-        return locked(self.path, "choose another path")
+        return lock_file(self.path, "choose another path")
 
     def remove(self) -> None:
         """Remove the checkpoint, once what it led to is safe."""
@@ -101,7 +101,7 @@ class Checkpoints:
 CHECKPOINTS = instance_of(Checkpoints, "an rm.Checkpoints", "rm.Checkpoints(path) is one")
 
 
-class Saving:
+class CheckpointSaver:
     """Saving of a fit's checkpoints; None for no checkpoints does nothing.
 
     Attributes:
@@ -140,7 +140,7 @@ class Saving:
         if self._checkpoints is None:
             return
         require_writable(self._checkpoints.path, bytes_of_checkpoint(fitter))
-        self._every = EVERY if self._checkpoints.every is None else self._checkpoints.every
+        self._every = DEFAULT_INTERVAL if self._checkpoints.every is None else self._checkpoints.every
         self._note = self._checkpoints.note
         if self._checkpoints.resume:
             record = load_checkpoint(fitter, self._checkpoints.path)

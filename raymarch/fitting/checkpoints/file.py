@@ -18,31 +18,32 @@ from typing import Any, BinaryIO
 import h5py
 import numpy as np
 
-from raymarch.errors import RaymarchError, one_line, short
-from raymarch.io.files.atomic import replacing
-from raymarch.io.files.hdf5 import CURE as CURE_OF_FILES
-from raymarch.io.files.hdf5 import DAMAGE, Part, attributes, digest_of, opened
+from raymarch.errors import RaymarchError, one_line, short_value
+from raymarch.io.files.atomic import replace_file
+from raymarch.io.files.hdf5 import DAMAGE_ERRORS, Part, attributes, digest_of, open_hdf5
+from raymarch.io.files.hdf5 import RESTORE_CURE as CURE_OF_FILES
 from raymarch.io.files.strict import parse_record
 
-CURE = "take a copy of it, or begin anew without it (--overwrite, without --resume)"  # of a damaged checkpoint
-DIGEST = "digest"  # of all else: a dataset, for only at the end is it known
-LENGTH = 64  # of its text
+DAMAGE_CURE = "take a copy of it, or begin anew without it (--overwrite, without --resume)"  # of a damaged checkpoint
+DIGEST_DATASET = "digest"  # of all else: a dataset, for only at the end is it known
+DIGEST_LENGTH = 64  # of its text
 FORMAT = "raymarch-checkpoint"
 VERSION = 2
-ROWS = ("touched", "samples", "left", "gradient")  # as many as the grid has samples, or some of them
-NAMES = (
-    "record", "history", *ROWS, "cubes", "errors", "level_shape", "table", "occupied", "allowed", "world_from_index",
-    "exposures", "background", "moments", "behind", DIGEST,
+SAMPLE_DATASETS = ("touched", "samples", "left", "gradient")  # as many as the grid has samples, or some of them
+DATASETS = (
+    "record", "history", *SAMPLE_DATASETS, "cubes", "errors", "level_shape", "table", "occupied", "allowed",
+    "world_from_index",
+    "exposures", "background", "moments", "behind", DIGEST_DATASET,
 )  # fmt: skip
-LARGEST_RECORD = 16 << 20  # bytes of its text
-MOST_GROUPS = 50_000  # lists and mappings, of which each camera is one
-MOST_STEPS = 2**31 - 1
-COUNTS = {"steps": MOST_STEPS, "moments_age": MOST_STEPS, "level": 63, "drawn": 2**62}  # and what each is at most
-TIMES = ("seconds", "ready", "every")
-MAPPINGS = {"settings": (), "grid": ("box", "shape", "precision"), "made_by": ()}  # and what each must have
-OF_VIEWS = ("names", "images", "masks", "lenses")  # texts; and its cameras are numbers
-NUMBERS = (22, 32)  # of a camera, from pose to lens: at least, at most
-LONGEST_NOTE = 1 << 20  # letters
+MAX_RECORD_BYTES = 16 << 20  # bytes of its text
+MAX_GROUPS = 50_000  # lists and mappings, of which each camera is one
+MAX_STEPS = 2**31 - 1
+MAX_COUNTS = {"steps": MAX_STEPS, "moments_age": MAX_STEPS, "level": 63, "drawn": 2**62}  # and what each is at most
+TIME_KEYS = ("seconds", "ready", "every")
+MAPPING_KEYS = {"settings": (), "grid": ("box", "shape", "precision"), "made_by": ()}  # and what each must have
+VIEW_KEYS = ("names", "images", "masks", "lenses")  # texts; and its cameras are numbers
+CAMERA_NUMBERS = (22, 32)  # of a camera, from pose to lens: at least, at most
+MAX_NOTE_LENGTH = 1 << 20  # letters
 
 
 def write_checkpoint(path: str | os.PathLike[str], record: Mapping[str, Any], streams: Mapping[str, Stream]) -> None:
@@ -50,50 +51,50 @@ def write_checkpoint(path: str | os.PathLike[str], record: Mapping[str, Any], st
 
     Args:
         path: of the file.
-        record: plain mapping of what is no array, see `checked_record`.
+        record: plain mapping of what is no array, see `check_record`.
         streams: all other datasets by name.
 
     Raises RaymarchError for a disk that refuses and a record over 16 MiB.
     """
     text = json.dumps(record, allow_nan=False).encode("ascii")
-    if len(text) > LARGEST_RECORD:
-        raise RaymarchError(f"{path}: the names of the views take over {LARGEST_RECORD:,} bytes; shorten them")
+    if len(text) > MAX_RECORD_BYTES:
+        raise RaymarchError(f"{path}: the names of the views take over {MAX_RECORD_BYTES:,} bytes; shorten them")
     notes = {"format": np.array(FORMAT.encode()), "format_version": np.array(VERSION, "<i8")}
     write_streamed(path, notes, {"record": Stream.of(np.array(text)), **streams})
 
 
 @contextmanager
-def opened_checkpoint(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], StreamedReader]]:
+def open_checkpoint(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], StreamedReader]]:
     """Open checkpoint: its record and a reader of its datasets, whose `require_digest` is due at the end.
 
     Raises RaymarchError for a file that is none, that is damaged or cut, and for what only a hostile one has.
     """
-    with _with_own_cure(), opened(path, FORMAT, VERSION, NAMES, streamed=("samples", "gradient")) as file:
+    with _checkpoint_cure(), open_hdf5(path, FORMAT, VERSION, DATASETS, streamed=("samples", "gradient")) as file:
         if file["record"].shape != () or file["record"].dtype.kind != "S":
-            raise RaymarchError(f"{path}: record is {file['record'].dtype}, want one text; {CURE}")
-        if file["record"].dtype.itemsize > LARGEST_RECORD:
-            raise RaymarchError(f"{path}: record is over {LARGEST_RECORD:,} bytes long; {CURE}")
-        if file[DIGEST].shape != () or file[DIGEST].dtype.kind != "S":
-            raise RaymarchError(f"{path}: digest is {file[DIGEST].dtype}, want one text; {CURE}")
+            raise RaymarchError(f"{path}: record is {file['record'].dtype}, want one text; {DAMAGE_CURE}")
+        if file["record"].dtype.itemsize > MAX_RECORD_BYTES:
+            raise RaymarchError(f"{path}: record is over {MAX_RECORD_BYTES:,} bytes long; {DAMAGE_CURE}")
+        if file[DIGEST_DATASET].shape != () or file[DIGEST_DATASET].dtype.kind != "S":
+            raise RaymarchError(f"{path}: digest is {file[DIGEST_DATASET].dtype}, want one text; {DAMAGE_CURE}")
         reader = StreamedReader(file, Path(path))
-        yield checked_record(reader.rows("record").tobytes(), path), reader
+        yield check_record(reader.rows("record").tobytes(), path), reader
 
 
 @contextmanager
-def _with_own_cure() -> Iterator[None]:
+def _checkpoint_cure() -> Iterator[None]:
     """Context in which what any file's reader advises is what can be done about a checkpoint."""
     try:
         yield
     except RaymarchError as error:
         for cure in (CURE_OF_FILES, "save one with raymarch"):
             if str(error).endswith(cure):
-                raise type(error)(f"{str(error).removesuffix(cure)}{CURE}") from error
+                raise type(error)(f"{str(error).removesuffix(cure)}{DAMAGE_CURE}") from error
         raise
 
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Record of a checkpoint, read without its arrays, so that its digest is not checked."""
-    with opened_checkpoint(path) as (record, _):
+    with open_checkpoint(path) as (record, _):
         return record
 
 
@@ -104,26 +105,26 @@ def is_checkpoint(path: str | os.PathLike[str]) -> bool:
             return False
         with h5py.File(path, "r") as file:
             return file.attrs.get("format") in (FORMAT, FORMAT.encode())
-    except DAMAGE:
+    except DAMAGE_ERRORS:
         return False
 
 
-def checked_record(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+def check_record(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Record of a checkpoint; RaymarchError where it lacks something or has what none has."""
     where = f"{path}: record"
-    record = parse_record(text, where, MOST_GROUPS, CURE)
-    for name, most in COUNTS.items():
+    record = parse_record(text, where, MAX_GROUPS, DAMAGE_CURE)
+    for name, most in MAX_COUNTS.items():
         if type(record.get(name)) is not int or not 0 <= record[name] <= most:
-            raise RaymarchError(f"{where}: {name} is {short(record.get(name))}, want 0 to {most}; {CURE}")
-    for name in TIMES:
+            raise RaymarchError(f"{where}: {name} is {short_value(record.get(name))}, want 0 to {most}; {DAMAGE_CURE}")
+    for name in TIME_KEYS:
         if not _is_number(record.get(name)) or record[name] < 0:
-            raise RaymarchError(f"{where}: {name} is {short(record.get(name))}, want 0 or more; {CURE}")
-    for name, parts in MAPPINGS.items():
+            raise RaymarchError(f"{where}: {name} is {short_value(record.get(name))}, want 0 or more; {DAMAGE_CURE}")
+    for name, parts in MAPPING_KEYS.items():
         value = record.get(name)
         if not isinstance(value, dict) or not set(parts) <= set(value):
-            raise RaymarchError(f"{where}: {name} is {short(value)}, want a mapping; {CURE}")
-    if not isinstance(record.get("note"), str) or len(record["note"]) > LONGEST_NOTE:
-        raise RaymarchError(f"{where}: note is {short(record.get('note'))}, want a text; {CURE}")
+            raise RaymarchError(f"{where}: {name} is {short_value(value)}, want a mapping; {DAMAGE_CURE}")
+    if not isinstance(record.get("note"), str) or len(record["note"]) > MAX_NOTE_LENGTH:
+        raise RaymarchError(f"{where}: note is {short_value(record.get('note'))}, want a text; {DAMAGE_CURE}")
     _require_views(record.get("views"), where)
     return record
 
@@ -131,20 +132,26 @@ def checked_record(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
 def _require_views(views: object, where: str) -> None:
     """RaymarchError where there is not a checksum of each kind for every view."""
     views = views if isinstance(views, dict) else {}
-    lists = [views.get(name) for name in OF_VIEWS]
+    lists = [views.get(name) for name in VIEW_KEYS]
     texts = [one for one in lists if isinstance(one, list) and all(isinstance(text, str) for text in one)]
     if len(texts) < len(lists) or len(set(map(len, texts))) != 1:
-        raise RaymarchError(f"{where}: views is {short(views)}, want as many checksums of each kind; {CURE}")
+        raise RaymarchError(
+            f"{where}: views is {short_value(views)}, want as many checksums of each kind; {DAMAGE_CURE}"
+        )
     cameras = views.get("cameras")
     if not isinstance(cameras, list) or len(cameras) != len(texts[0]) or not all(map(_is_camera, cameras)):
-        raise RaymarchError(f"{where}: cameras is {short(cameras)}, want {len(texts[0])} lists of numbers; {CURE}")
+        raise RaymarchError(
+            f"{where}: cameras is {short_value(cameras)}, want {len(texts[0])} lists of numbers; {DAMAGE_CURE}"
+        )
     background = views.get("background")
     if not isinstance(background, list) or len(background) != 3 or not all(map(_is_number, background)):
-        raise RaymarchError(f"{where}: background is {short(background)}, want three numbers; {CURE}")
+        raise RaymarchError(f"{where}: background is {short_value(background)}, want three numbers; {DAMAGE_CURE}")
 
 
 def _is_camera(value: object) -> bool:
-    return isinstance(value, list) and NUMBERS[0] <= len(value) <= NUMBERS[1] and all(map(_is_number, value))
+    return (
+        isinstance(value, list) and CAMERA_NUMBERS[0] <= len(value) <= CAMERA_NUMBERS[1] and all(map(_is_number, value))
+    )
 
 
 def _is_number(value: object) -> bool:
@@ -182,17 +189,17 @@ def write_streamed(
         >>> write_streamed("eye.h5", {"format": np.array(b"eye")}, {"eye": Stream.of(np.eye(2))})
     """
     # HDF5 crashes the process if its own writes meet a full disk: it lays out an empty file, Python fills it.
-    frame, places = _laid_out(path, notes, {**streams, DIGEST: Stream((), np.dtype(f"S{LENGTH}"), ())})
-    with replacing(path) as temporary, temporary.open("r+b", buffering=0) as file:
+    frame, places = _lay_out(path, notes, {**streams, DIGEST_DATASET: Stream((), np.dtype(f"S{DIGEST_LENGTH}"), ())})
+    with replace_file(path) as temporary, temporary.open("r+b", buffering=0) as file:
         for at, data in frame.writes:
-            _put(file, at, memoryview(data))
+            _write_all(file, at, memoryview(data))
         file.truncate(frame.end)
-        parts = {name: _fill(file, places[name], stream) for name, stream in streams.items()}
+        parts = {name: _write_stream(file, places[name], stream) for name, stream in streams.items()}
         digest = digest_of(parts, {("/", name): value for name, value in notes.items()})
-        _put(file, places[DIGEST], memoryview(digest))
+        _write_all(file, places[DIGEST_DATASET], memoryview(digest))
 
 
-def _laid_out(
+def _lay_out(
     path: str | os.PathLike[str], notes: Mapping[str, np.ndarray], streams: Mapping[str, Stream]
 ) -> tuple[_Frame, dict[str, int]]:
     """What HDF5 writes for the file without its data, and where the data of each dataset belong."""
@@ -214,13 +221,13 @@ def _laid_out(
     return frame, places
 
 
-def _fill(file: BinaryIO, place: int, stream: Stream) -> Part:
+def _write_stream(file: BinaryIO, place: int, stream: Stream) -> Part:
     """Write a stream where it belongs; its type, shape and digest."""
     seen, written = hashlib.sha256(), 0
     for part in stream.parts:
         data = _bytes_of(np.ascontiguousarray(part, stream.dtype))
         seen.update(data)
-        _put(file, place + written, data)
+        _write_all(file, place + written, data)
         written += len(data)
     if written != stream.dtype.itemsize * math.prod(stream.shape):
         raise RuntimeError(f"a stream of shape {stream.shape} gave {written} bytes")
@@ -231,7 +238,7 @@ def _bytes_of(array: np.ndarray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _put(file: BinaryIO, at: int, data: memoryview) -> None:
+def _write_all(file: BinaryIO, at: int, data: memoryview) -> None:
     """Write all of the data: a system may take less at once."""
     file.seek(at)
     while len(data):
@@ -281,13 +288,13 @@ class StreamedReader:
     """Datasets of an open file, read by rows in order; at the end `require_digest` says whether all is what it was.
 
     Args:
-        file: as `opened` gives it.
+        file: as `open_hdf5` gives it.
         path: for messages.
     """
 
     def __init__(self, file: h5py.File, path: Path):
         self._file, self._path = file, path
-        self._seen = {name: hashlib.sha256() for name in file if name != DIGEST}
+        self._seen = {name: hashlib.sha256() for name in file if name != DIGEST_DATASET}
         self._at = dict.fromkeys(self._seen, 0)
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -299,7 +306,7 @@ class StreamedReader:
         found = self._file[name]
         if found.shape != shape or found.dtype.str != dtype:
             raise RaymarchError(
-                f"{self._path}: {name} is {found.dtype} {found.shape}, want {np.dtype(dtype)} {shape}; {CURE}"
+                f"{self._path}: {name} is {found.dtype} {found.shape}, want {np.dtype(dtype)} {shape}; {DAMAGE_CURE}"
             )
 
     def rows(self, name: str, count: int | None = None) -> np.ndarray:
@@ -318,5 +325,7 @@ class StreamedReader:
             for name, seen in self._seen.items()
         }
         notes = {("/", name): value for name, value in attributes(self._file).items()}
-        if bytes(self._file[DIGEST][()]) != digest_of(parts, notes):
-            raise RaymarchError(f"{self._path}: its content is not what its digest says, so it was altered; {CURE}")
+        if bytes(self._file[DIGEST_DATASET][()]) != digest_of(parts, notes):
+            raise RaymarchError(
+                f"{self._path}: its content is not what its digest says, so it was altered; {DAMAGE_CURE}"
+            )

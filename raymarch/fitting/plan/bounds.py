@@ -21,23 +21,26 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.boxes import camera_in_box
-from raymarch.geometry.camera import border
+from raymarch.geometry.camera import border_points
 from raymarch.geometry.lens import unproject
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.kernels.fit import hull
-from raymarch.views.agreement import beside, dissenters, why_nothing
-from raymarch.views.focus import GIVE_BOX, looking_away, names_where, require_near
+from raymarch.views.agreement import dissenters, fraction_beside, no_place_reason
+from raymarch.views.focus import BOX_CURE, faces_away, names_of_mask, require_near
 from raymarch.views.views import Views
 
 log = logging.getLogger(__name__)
 
 SEARCH_CELLS = 64
-FEW_VIEWS = 8
-AWAY = 0.25  # of the cameras that may look away from the rest and be named; more are a way of taking pictures
-GROWTHS = 3  # of the cube in which the hull is sought
-USUAL, FEWER = 0.5, (0.25, 0.1)  # of the views that see the best seen cell: more than so many see one that counts
-CHANCES = 5  # views, more of which have to see it where fewer do
-BESIDE, MISSED = 0.1, 0.05  # of what a view shows, beside a box; of the views, that show so much there: it is too small
+MIN_VIEWS = 8
+# of the cameras that may look away from the rest and be named; more are a way of taking pictures
+MAX_AWAY_FRACTION = 0.25
+MAX_GROWTHS = 3  # of the cube in which the hull is sought
+# of the views that see the best seen cell: more than so many see one that counts
+HULL_FRACTION, LOWER_HULL_FRACTIONS = 0.5, (0.25, 0.1)
+MIN_HULL_VIEWS = 5  # views, more of which have to see it where fewer do
+# of what a view shows, beside a box; of the views, that show so much there: it is too small
+MIN_BESIDE_FRACTION, MAX_MISSED_FRACTION = 0.1, 0.05
 
 
 def find_box(survey: Survey, store: ImageStore) -> np.ndarray:
@@ -53,24 +56,24 @@ def find_box(survey: Survey, store: ImageStore) -> np.ndarray:
     centre, half = _focus_of(survey)
     if not survey.silhouettes:
         _doubt_directions(survey, centre, half)
-        again = f" --set boxes={BOXES_OF_A_SCENE}" if survey.bounded else ""  # else the preset takes one box too
+        again = f" --set boxes={MIN_SCENE_BOXES}" if survey.bounded else ""  # else the preset takes one box too
         log.warning(
             "the images have no alpha that masks anything, so the box is all that the cameras see; a tighter box fits"
             " better, and --preset photos%s a scene without end",
             again,
         )
         return np.stack([centre - half, centre + half])
-    if len(views) < FEW_VIEWS:
+    if len(views) < MIN_VIEWS:
         log.warning("%d views carve the box badly; a tighter box fits better", len(views))
     try:
         box = _box_of_silhouettes(views, store, centre, half)
     except RaymarchError as error:
-        raise RaymarchError(f"{error}: {why_nothing(views, centre, half)}") from None
+        raise RaymarchError(f"{error}: {no_place_reason(views, centre, half)}") from None
     _doubt_directions(survey, centre, half)
     if (dissent := dissenters(views, box)).any():
         log.warning(
             "view %s shows something where the others show nothing, or nothing where they agree; is its pose right?",
-            names_where(views, dissent),
+            names_of_mask(views, dissent),
         )
     return box
 
@@ -78,19 +81,21 @@ def find_box(survey: Survey, store: ImageStore) -> np.ndarray:
 def _box_of_silhouettes(views: Views, store: ImageStore, centre: np.ndarray, half: float) -> np.ndarray:
     """Bounds of the hull about a point, of cells that half as many views see as the best seen one; where that leaves
     out what many views show, as among close-ups of a part, of cells that fewer see, if these hold it and no camera."""
-    first = _box_of_hull(store, centre, half, USUAL)
-    missed = beside(views, first) > BESIDE
-    if missed.mean() <= MISSED:
+    first = _box_of_hull(store, centre, half, HULL_FRACTION)
+    missed = fraction_beside(views, first) > MIN_BESIDE_FRACTION
+    if missed.mean() <= MAX_MISSED_FRACTION:
         return first
     within = camera_in_box(views.cameras, first)
-    for share in FEWER:
+    for share in LOWER_HULL_FRACTIONS:
         with suppress(RaymarchError):
-            box = _box_of_hull(store, centre, half, share, CHANCES, bounded=True)
-            if (beside(views, box) > BESIDE).mean() <= MISSED and (within or not camera_in_box(views.cameras, box)):
+            box = _box_of_hull(store, centre, half, share, MIN_HULL_VIEWS, bounded=True)
+            if (fraction_beside(views, box) > MIN_BESIDE_FRACTION).mean() <= MAX_MISSED_FRACTION and (
+                within or not camera_in_box(views.cameras, box)
+            ):
                 return box
     log.warning(
         "the box leaves out some of what %d of %d views show that were asked; if that belongs to it, %s",
-        *(missed.sum(), len(missed), GIVE_BOX),
+        *(missed.sum(), len(missed), BOX_CURE),
     )
     return first
 
@@ -102,7 +107,7 @@ def _box_of_hull(
     no cube holds it."""
     box = np.stack([centre - half, centre + half])
     tight = _bounds_of_hull(store, box, share, least)
-    for _ in range(GROWTHS):  # grow the cube until the hull stays clear of its faces
+    for _ in range(MAX_GROWTHS):  # grow the cube until the hull stays clear of its faces
         if _is_clear(tight, box):
             break
         half *= 1.6
@@ -130,17 +135,17 @@ def _focus_of(survey: Survey) -> tuple[np.ndarray, float]:
 def _doubt_directions(survey: Survey, centre: np.ndarray, half: float) -> None:
     """Say which cameras look away from the rest; RaymarchError where all do and no ray can meet the cube."""
     views = survey.views
-    away = looking_away(views.cameras, centre)
-    if 0 < away.sum() <= AWAY * len(views):
-        log.warning("%d of %d cameras look away from the rest (%s)", away.sum(), len(views), names_where(views, away))
-    words = survey.convention if away.sum() > AWAY * len(views) else ""
+    away = faces_away(views.cameras, centre)
+    if 0 < away.sum() <= MAX_AWAY_FRACTION * len(views):
+        log.warning("%d of %d cameras look away from the rest (%s)", away.sum(), len(views), names_of_mask(views, away))
+    words = survey.convention if away.sum() > MAX_AWAY_FRACTION * len(views) else ""
     if not words:
         return
     some = "all cameras" if away.all() else f"{away.sum()} of {len(views)} cameras"
     said = f"{some} look away from the point where the axes meet; maybe the poses {words}"
     nearest = float(survey.distances(centre).min())
     if away.all() and nearest > np.sqrt(3) * half:
-        raise RaymarchError(f"{said}; if the cameras do look outwards, the box cannot be found, {GIVE_BOX}")
+        raise RaymarchError(f"{said}; if the cameras do look outwards, the box cannot be found, {BOX_CURE}")
     log.warning("%s; all is well if they do look outwards", said)
 
 
@@ -170,15 +175,16 @@ def _bounds_of_hull(store: ImageStore, box: np.ndarray, share: float, least: int
     return np.stack([box[0] + first * size, box[0] + last * size])
 
 
-BOXES_OF_A_SCENE = 6  # at least: the outermost is 32 times as large as the innermost
-MOST = 8  # boxes where points tell of more
-HELD = 0.99  # of the points, which say how far the scene reaches; a wild one in a hundred does not count
-BEHIND = 3  # boxes more: what is far, or without texture, is seen and has no points; fewer lost up to 4 dB
-MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
-ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
-NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
-MIDDLE_AHEAD = 1.0  # extents of the cameras' places before them that the middle lies at, where their axes meet nowhere
-WIDE = 0.8  # of that extent
+MIN_SCENE_BOXES = 6  # at least: the outermost is 32 times as large as the innermost
+MAX_BOXES = 8  # boxes where points tell of more
+HELD_FRACTION = 0.99  # of the points, which say how far the scene reaches; a wild one in a hundred does not count
+BACKGROUND_BOXES = 3  # boxes more: what is far, or without texture, is seen and has no points; fewer lost up to 4 dB
+INNER_FRACTION = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
+MIN_COMMON_DIRECTION = 0.5  # length of the mean of the axes, from which on depth along it means something
+NEAR_FRACTION = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
+# extents of the cameras' places before them that the middle lies at, where their axes meet nowhere
+CENTRE_DISTANCE = 1.0
+INNER_EXTENT = 0.8  # of that extent
 
 
 def box_of_scene(survey: Survey) -> np.ndarray:
@@ -194,20 +200,20 @@ def box_of_scene(survey: Survey) -> np.ndarray:
         centre, _ = survey.focus
         ahead = ((centre - eyes) * axes).sum(1)
         if np.mean(ahead > 0) > 0.5:
-            half = NEAR * float(np.median(np.linalg.norm(centre - eyes, axis=1)))
+            half = NEAR_FRACTION * float(np.median(np.linalg.norm(centre - eyes, axis=1)))
             return np.stack([centre - half, centre + half])
     except RaymarchError:
         pass
     if (points := survey.points) is not None:
         centre = _middle(points, eyes, axes)
-        if (half := _reach(points, centre, MIDDLE)) > 0:
+        if (half := _reach(points, centre, INNER_FRACTION)) > 0:
             return np.stack([centre - half, centre + half])
     extent = float(np.linalg.norm(np.ptp(eyes, axis=0)))
     if extent == 0:
         raise RaymarchError(
             "all cameras stand in one point, so the box of the scene cannot be found; give it: box=, --box"
         )
-    centre, half = eyes.mean(0) + MIDDLE_AHEAD * extent * axes.mean(0), WIDE * extent
+    centre, half = eyes.mean(0) + CENTRE_DISTANCE * extent * axes.mean(0), INNER_EXTENT * extent
     return np.stack([centre - half, centre + half])
 
 
@@ -218,17 +224,17 @@ def boxes_of_scene(survey: Survey) -> int:
     Raises RaymarchError as `box_of_scene` does.
     """
     if (points := survey.points) is None:
-        return BOXES_OF_A_SCENE
+        return MIN_SCENE_BOXES
     lower, upper = box_of_scene(survey)
-    times = 2 * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
+    times = 2 * _reach(points, (lower + upper) / 2, HELD_FRACTION) / float((upper - lower).max())
     fewest = 1 + math.ceil(math.log2(max(times, 1.0)))
-    return min(max(fewest + BEHIND, BOXES_OF_A_SCENE), MOST)
+    return min(max(fewest + BACKGROUND_BOXES, MIN_SCENE_BOXES), MAX_BOXES)
 
 
 def _middle(points: np.ndarray, eyes: np.ndarray, axes: np.ndarray) -> np.ndarray:
     """Median point; of cameras that look one way, at the median of inverse depths, for near things show the most."""
     centre, eye, axis = np.median(points, axis=0), eyes.mean(0), axes.mean(0)
-    if (length := float(np.linalg.norm(axis))) < ONE_WAY:
+    if (length := float(np.linalg.norm(axis))) < MIN_COMMON_DIRECTION:
         return centre
     axis = axis / length
     depth = (points - eye) @ axis
@@ -242,13 +248,13 @@ def _reach(points: np.ndarray, centre: np.ndarray, share: float) -> float:
     return float(np.quantile(np.abs(points - centre).max(1), share, method="lower"))
 
 
-STEEPEST = 0.2  # depth by distance: rays that are flatter than that to the near plane look another way
-WIDEST = 3.0  # tangent of half the frustum's width
-SPREAD = 2.0  # times the width of one camera's frustum, up to which NDC were better than nested boxes
-NEAREST = 0.01  # of the scene's points lie nearer than what the near plane goes by
-ROOM = 0.8  # of their depth
+MIN_RAY_STEEPNESS = 0.2  # depth by distance: rays that are flatter than that to the near plane look another way
+MAX_FRUSTUM_TANGENT = 3.0  # tangent of half the frustum's width
+MAX_FRUSTUM_SPREAD = 2.0  # times the width of one camera's frustum, up to which NDC were better than nested boxes
+NEAREST_QUANTILE = 0.01  # of the scene's points lie nearer than what the near plane goes by
+NEAR_MARGIN = 0.8  # of their depth
 AHEAD = 0.5  # of the cameras' extent lies the near plane before them where no points are known
-MOST_ACROSS = 2.5  # samples across for one along depth
+MAX_SAMPLES_ACROSS = 2.5  # samples across for one along depth
 LEAVE_NDC_OUT = "leave ndc out (--set ndc=False)"
 
 
@@ -278,7 +284,7 @@ def frustum_for(survey: Survey, settings: FitSettings, box: Numbers | None = Non
         found = frustum_of_views(survey)
     except RaymarchError:
         return None
-    return found if found.spread <= SPREAD else None
+    return found if found.spread <= MAX_FRUSTUM_SPREAD else None
 
 
 def frustum_of_views(survey: Survey) -> Frustum:
@@ -302,21 +308,21 @@ def frustum_of_views(survey: Survey) -> Frustum:
         )
     tangents, own = np.zeros(2), np.zeros(2)
     for camera, eye in zip(survey.views.cameras, eyes, strict=True):
-        edge = border(camera.width, camera.height)
+        edge = border_points(camera.width, camera.height)
         local = unproject(edge, camera.focal, camera.principal, camera.lens)
         ways = local @ camera.world_from_camera[:3, :3].T @ turn
-        if not (-ways[:, 2] > STEEPEST * np.linalg.norm(ways, axis=1)).all():
+        if not (-ways[:, 2] > MIN_RAY_STEEPNESS * np.linalg.norm(ways, axis=1)).all():
             raise RaymarchError(f"the cameras do not all look one way, as NDC need it; {LEAVE_NDC_OUT}")
         slopes = ways[:, :2] / -ways[:, 2:]
         own = np.maximum(own, np.abs(local[:, :2] / local[:, 2:]).max(0))
         at_near = (eye[:2] + slopes * (near + eye[2])) / near
         tangents = np.maximum(tangents, np.abs(np.concatenate([slopes, at_near])).max(0))
-    if tangents.max() > WIDEST:
+    if tangents.max() > MAX_FRUSTUM_TANGENT:
         raise RaymarchError(
             f"what the cameras see is {tangents.max():.1f} times as wide to a side as far at the near plane, want"
-            f" {WIDEST:g} at most for NDC; {LEAVE_NDC_OUT}"
+            f" {MAX_FRUSTUM_TANGENT:g} at most for NDC; {LEAVE_NDC_OUT}"
         )
-    focal = float(np.clip(2 * near / extent, 1 / tangents.max(), MOST_ACROSS / tangents.max()))
+    focal = float(np.clip(2 * near / extent, 1 / tangents.max(), MAX_SAMPLES_ACROSS / tangents.max()))
     half = np.array([*(focal * tangents), 1.0])
     return Frustum(ndc_of_frustum(pose, near, focal), np.stack([-half, half]), float((tangents / own).max()))
 
@@ -336,12 +342,12 @@ def _near_plane_of_frustum(survey: Survey, pose: np.ndarray, extent: float) -> f
     points = survey.own_points if survey.points is None else survey.points
     if points is not None and len(points):
         depth = -((points - pose[:3, 3]) @ pose[:3, 2])
-        return ROOM * float(np.quantile(depth, NEAREST))
+        return NEAR_MARGIN * float(np.quantile(depth, NEAREST_QUANTILE))
     return AHEAD * extent
 
 
-FEW = 0.05  # of the cameras, which may stand nearer
-HALF_WAY = 0.5  # to the middle, where rays of the nearest camera begin at the latest
+MAX_NEARER_CAMERAS = 0.05  # of the cameras, which may stand nearer
+MAX_START_FRACTION = 0.5  # to the middle, where rays of the nearest camera begin at the latest
 
 
 def near_plane(survey: Survey, middle: np.ndarray, share: float) -> float:
@@ -357,11 +363,13 @@ def near_plane(survey: Survey, middle: np.ndarray, share: float) -> float:
         [1.0, 0.5]
     """
     usual = share * usual_distance(survey, middle)
-    away = survey.distances(middle)[~looking_away(survey.views.cameras, middle)]
-    nearest = float(np.quantile(away, FEW, method="lower")) if len(away) else np.inf
-    if HALF_WAY * nearest < usual:
-        log.warning("rays begin %.3g before their cameras in place of %.3g, for close-ups", HALF_WAY * nearest, usual)
-    return min(usual, HALF_WAY * nearest)
+    away = survey.distances(middle)[~faces_away(survey.views.cameras, middle)]
+    nearest = float(np.quantile(away, MAX_NEARER_CAMERAS, method="lower")) if len(away) else np.inf
+    if MAX_START_FRACTION * nearest < usual:
+        log.warning(
+            "rays begin %.3g before their cameras in place of %.3g, for close-ups", MAX_START_FRACTION * nearest, usual
+        )
+    return min(usual, MAX_START_FRACTION * nearest)
 
 
 def usual_distance(survey: Survey, middle: np.ndarray) -> float:

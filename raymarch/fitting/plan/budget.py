@@ -12,16 +12,16 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.device import memory
-from raymarch.device.brick_grid import bricks_read
+from raymarch.device.brick_grid import read_bricks
 from raymarch.device.grid_layout import block_for
 from raymarch.device.memory import (
-    LIBRARIES,
+    LIBRARY_BYTES,
     Memory,
     cells_of,
     grid_bytes,
     index_bytes,
     numbers_a_ray,
-    padded,
+    padded_shape,
     pool_shape,
 )
 from raymarch.errors import RaymarchError
@@ -29,13 +29,13 @@ from raymarch.fitting.plan.survey import pixels_at_once
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.boxes import affine_of_box, grid_of_box, require_nested
 from raymarch.io.volumes.volume_file import bytes_of_file
-from raymarch.views.resize import HALVING
-from raymarch.volumes.bricks import BRICK, table_shape
+from raymarch.views.resize import HALVING_BYTES_A_PIXEL
+from raymarch.volumes.bricks import BRICK_SIDE, table_shape
 
 SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
-CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
-UNTOLD = 208  # samples a side, as long as no pictures have told how many
-SHARE = 0.9  # of the free memory that a fit may take
+CHECK_FACTOR = 1.25  # a volume's arrays and what checking their numbers takes
+ASSUMED_RESOLUTION = 208  # samples a side, as long as no pictures have told how many
+MAX_MEMORY_FRACTION = 0.9  # of the free memory that a fit may take
 
 
 def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
@@ -51,11 +51,11 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     slots = slots_for(settings, one)
     block = settings.block or block_for(shape, settings.sh_degree, slots)
     parts = {
-        "libraries": LIBRARIES,
+        "libraries": LIBRARY_BYTES,
         **images_of_fit(settings, images),
-        "grid": grid_bytes(padded(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
+        "grid": grid_bytes(padded_shape(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
         "rays": bytes_of_rays(settings),
-        "result": int(one * CHECKED) * width // 4,
+        "result": int(one * CHECK_FACTOR) * width // 4,
     }
     return Memory(shape, settings.sh_degree, slots, parts)
 
@@ -86,7 +86,7 @@ def bytes_of_result(samples: int, degree: int) -> int:
         True
     """
     width = 4 if runtime.single_precision() else 8
-    return int(grid_bytes((samples,), degree, width=width) * CHECKED) + bytes_of_file(samples, degree) * width // 4
+    return int(grid_bytes((samples,), degree, width=width) * CHECK_FACTOR) + bytes_of_file(samples, degree) * width // 4
 
 
 def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:
@@ -97,7 +97,8 @@ def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int
         {'images': 700, 'smaller images': 195}
     """
     pixels, at_once, channels = images if len(images) == 3 else _of_one_size(*images)
-    made = at_once * HALVING[channels] if runtime.on_cpu() else 0  # which takes memory of the machine
+    # which takes memory of the machine
+    made = at_once * HALVING_BYTES_A_PIXEL[channels] if runtime.runs_on_cpu() else 0
     smaller = pixels * channels // 4 + made if settings.pyramid and len(settings.levels) > 1 else 0
     return {"images": pixels * (channels + 4), "smaller images": smaller}
 
@@ -108,7 +109,7 @@ def _of_one_size(count: int, height: int, width: int, channels: int) -> tuple[in
 
 def slots_for(settings: FitSettings, one: int) -> int:
     """Count of gradient buffers of a fit whose samples take `one` bytes in single precision."""
-    return settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
+    return settings.slots or (1 if not runtime.runs_on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
 
 
 def shape_of_level(settings: FitSettings, shape: tuple[int, int, int], level: int) -> tuple[int, int, int]:
@@ -126,7 +127,7 @@ def shape_of_level(settings: FitSettings, shape: tuple[int, int, int], level: in
 
 def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Grid of a fit: the innermost box grown to whole voxels, and the samples of all boxes, one behind another in x."""
-    whole, (x, y, z) = grid_of_box(box, settings.resolution or UNTOLD, 2 if settings.ndc else None)
+    whole, (x, y, z) = grid_of_box(box, settings.resolution or ASSUMED_RESOLUTION, 2 if settings.ndc else None)
     require_nested(affine_of_box(whole, (x, y, z)), (x, y, z), settings.nested)
     return whole, (settings.nested * x, y, z)
 
@@ -152,7 +153,7 @@ def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]
     size = " x ".join(str(n) for n in needed.shape)
     lack = f"takes about {needed.total:,} bytes but {int(budget):,} {whose}"
     if excess <= 0:
-        lack = lack_on_host(math.prod(needed.shape), needed.sh_degree)
+        lack = host_shortage(math.prod(needed.shape), needed.sh_degree)
     raise RaymarchError(f"a fit of {size} samples at SH degree {needed.sh_degree} {lack}; {cure}")
 
 
@@ -167,7 +168,7 @@ def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
 
 def _fits(settings: FitSettings, needed: Memory) -> bool:
     """Whether it is within the budget, and of no more numbers than Taichi can index."""
-    numbers = math.prod(padded(needed.shape)) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
+    numbers = math.prod(padded_shape(needed.shape)) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
     return is_within(settings, needed) and numbers <= memory.MAX_CELLS
 
 
@@ -184,7 +185,7 @@ def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -
     """Bytes over the budget, the budget, and where it comes from; `taken` are there already, libraries and images if
     not given."""
     taken = needed.parts["libraries"] + needed.parts["images"] if taken is None else taken
-    free = SHARE * memory.available_bytes() + taken
+    free = MAX_MEMORY_FRACTION * memory.available_bytes() + taken
     if settings.memory is not None and settings.memory * 1e9 < free:
         return needed.total - settings.memory * 1e9, settings.memory * 1e9, "is the budget"
     return needed.total - free, free, "are free"
@@ -192,18 +193,18 @@ def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -
 
 def host_room() -> float:
     """Bytes of the host's memory that a result may take; without end on a CPU, whose budget has its arrays already."""
-    return math.inf if runtime.on_cpu() else SHARE * memory.host_bytes()
+    return math.inf if runtime.runs_on_cpu() else MAX_MEMORY_FRACTION * memory.host_bytes()
 
 
-def lack_on_host(samples: int, degree: int) -> str:
+def host_shortage(samples: int, degree: int) -> str:
     """The host's memory for a result of so many samples, in words."""
     taken = bytes_of_result(samples, degree)
     return f"gives a result of about {taken:,} bytes but {int(host_room()):,} of the host's memory are free"
 
 
-SLOTS = 2  # gradient buffers: each takes as much as the samples
-LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
-OF_THE_HULL = 12  # bytes of a cell: the hull's counts, marks that are looked at
+BRICK_SLOTS = 2  # gradient buffers: each takes as much as the samples
+MAX_DENSE_BYTES = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
+HULL_BYTES_A_CELL = 12  # bytes of a cell: the hull's counts, marks that are looked at
 
 
 def takes_bricks(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> bool:
@@ -214,7 +215,7 @@ def takes_bricks(settings: FitSettings, box: np.ndarray, images: Sequence[int]) 
         False
     """
     if settings.bricks is None and settings.transfer is None:
-        return memory_of_fit(settings, box, images).parts["grid"] > LARGE
+        return memory_of_fit(settings, box, images).parts["grid"] > MAX_DENSE_BYTES
     return bool(settings.bricks)
 
 
@@ -231,12 +232,13 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
     slots = slots_of(settings)
     pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width, merged=True)
     parts = {
-        "libraries": LIBRARIES,
+        "libraries": LIBRARY_BYTES,
         **images_of_fit(settings, images),
         "grid": pool,
-        "cells": sum(index_bytes(shape, room)) + OF_THE_HULL * math.prod(cells_of(shape)),
+        "cells": sum(index_bytes(shape, room)) + HULL_BYTES_A_CELL * math.prod(cells_of(shape)),
         "rays": bytes_of_rays(settings),
-        "result": max(int(one * CHECKED) * width // 4 - (pool - one * width // 4), 0),  # once the rest is given back
+        # once the rest is given back
+        "result": max(int(one * CHECK_FACTOR) * width // 4 - (pool - one * width // 4), 0),
     }
     return Memory(shape, degree, slots, parts)
 
@@ -273,15 +275,15 @@ def room_for_bricks(
     """
     cells = np.ones(cells_of(shape), bool) if hull is None else hull
     levels = range(len(settings.levels))
-    counts = [int(bricks_read(cells, shape_of_level(settings, shape, i)).sum()) for i in levels]
+    counts = [int(read_bricks(cells, shape_of_level(settings, shape, i)).sum()) for i in levels]
     room = max(counts)
-    if bytes_of_result(counts[0] * BRICK**3, settings.sh_degree) > host_room():
-        raise RaymarchError(_words(shape, lack_on_host(counts[0] * BRICK**3, settings.sh_degree)))
+    if bytes_of_result(counts[0] * BRICK_SIDE**3, settings.sh_degree) > host_room():
+        raise RaymarchError(_words(shape, host_shortage(counts[0] * BRICK_SIDE**3, settings.sh_degree)))
     needed = memory_of_bricks(settings, shape, images, room)
     excess, budget, whose = excess_of(settings, needed)
-    if excess > 0 or room > most_bricks(settings):
+    if excess > 0 or room > max_bricks(settings):
         each = (needed.total - memory_of_bricks(settings, shape, images, 0).total) / max(room, 1)
-        room = min(room - math.ceil(max(excess, 0) / each), most_bricks(settings))
+        room = min(room - math.ceil(max(excess, 0) / each), max_bricks(settings))
         if room < counts[0]:
             first = memory_of_bricks(settings, shape, images, counts[0])
             what = f"{first.total:,} bytes for the {counts[0]:,} bricks of its first level"
@@ -296,23 +298,23 @@ def room_to_grow(settings: FitSettings, shape: tuple[int, int, int], images: Seq
     now, one = (memory_of_bricks(settings, shape, images, n) for n in (room, room + 1))
     excess, _, _ = excess_of(settings, now, taken=now.total)
     kept = grid_bytes(pool_shape(room), settings.sh_degree, width=4 if runtime.single_precision() else 8)
-    return min(room - math.ceil((excess + kept) / (one.total - now.total)), most_bricks(settings))
+    return min(room - math.ceil((excess + kept) / (one.total - now.total)), max_bricks(settings))
 
 
-def most_bricks(settings: FitSettings) -> int:
+def max_bricks(settings: FitSettings) -> int:
     """Count of bricks whose numbers, in all gradient buffers, Taichi can index, and whose result the host has room for.
 
     Example:
         >>> most_bricks(FitSettings(sh_degree=2))
         77671
     """
-    numbers = BRICK**3 * slots_of(settings) * 3 * (settings.sh_degree + 1) ** 2
-    return int(min(memory.MAX_CELLS // numbers - 1, host_room() / bytes_of_result(BRICK**3, settings.sh_degree)))
+    numbers = BRICK_SIDE**3 * slots_of(settings) * 3 * (settings.sh_degree + 1) ** 2
+    return int(min(memory.MAX_CELLS // numbers - 1, host_room() / bytes_of_result(BRICK_SIDE**3, settings.sh_degree)))
 
 
 def slots_of(settings: FitSettings) -> int:
     """Count of gradient buffers of a fit in bricks."""
-    return settings.slots or (SLOTS if runtime.on_cpu() else 1)
+    return settings.slots or (BRICK_SLOTS if runtime.runs_on_cpu() else 1)
 
 
 def _words(shape: tuple[int, int, int], lack: str) -> str:

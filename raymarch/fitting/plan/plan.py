@@ -36,25 +36,32 @@ from raymarch.fitting.plan.budget import (
     shape_of_level,
     takes_bricks,
 )
-from raymarch.fitting.plan.resolution import affordable, coarser, footprint_of, halvings, is_least, resolution_for
+from raymarch.fitting.plan.resolution import (
+    coarsen,
+    count_halvings,
+    footprint_of,
+    is_least,
+    limit_resolution,
+    resolution_for,
+)
 from raymarch.fitting.plan.survey import Survey
-from raymarch.fitting.settings.objective import prove
+from raymarch.fitting.settings.objective import check_slopes
 from raymarch.fitting.settings.settings import FitSettings
-from raymarch.fitting.through_table import activation_through
+from raymarch.fitting.table_activation import activation_through
 from raymarch.geometry.boxes import affine_of_box, voxel_of
-from raymarch.geometry.ndc import corners_in_world, near_of
+from raymarch.geometry.ndc import corners_in_world, near_plane_of
 from raymarch.kernels.field.copies import clear_moments
 from raymarch.views.contents import require_contents
 from raymarch.views.identity import ViewsDigest
 from raymarch.views.views import Views
 from raymarch.views.world_origin import box_near
 from raymarch.volumes.activation import Activation
-from raymarch.volumes.bricks import BRICK
+from raymarch.volumes.bricks import BRICK_SIDE
 
 log = logging.getLogger(__name__)
 
-COARSE = 48  # cells a side of the hull that is looked at before that of all cells
-SURE = 4  # times what the fastest sample could have moved: by then most that will be over the threshold are
+COARSE_HULL_CELLS = 48  # cells a side of the hull that is looked at before that of all cells
+RAW_MARGIN = 4  # times what the fastest sample could have moved: by then most that will be over the threshold are
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +105,7 @@ class Plan:
     @property
     def samples(self) -> int:
         """Count of samples that there is room for at the finest level: those of its bricks, or all."""
-        return self.bricks * BRICK**3 or math.prod(self.shape)
+        return self.bricks * BRICK_SIDE**3 or math.prod(self.shape)
 
     @property
     def slots(self) -> int:
@@ -126,13 +133,13 @@ class Plan:
         least = -math.log1p(-s.prune_alpha) / (voxel if s.transfer else activation.scale)
         if activation.density_rule.signed:  # values seen through a table, of which more need not be more opaque
             return least
-        return least if s.optimiser.farthest(activation, steps) > SURE * activation.raw(least) else None
+        return least if s.optimiser.farthest(activation, steps) > RAW_MARGIN * activation.raw(least) else None
 
     @property
     def reach(self) -> float:
         """Half the longest edge of the innermost box, or the near plane's distance in NDC [world unit]."""
         if self.ndc_from_world is not None:
-            return near_of(self.ndc_from_world)
+            return near_plane_of(self.ndc_from_world)
         return float((self.box[1] - self.box[0]).max()) / 2
 
     @cached_property
@@ -180,7 +187,7 @@ class Plan:
         if level == len(self.settings.levels) - 1 or self.ndc_from_world is not None:
             return 0
         voxel, pixel = voxel_of(self.affine_of(level)), footprint_of(self.survey, self.box)
-        found = halvings(voxel, pixel, self.settings.pyramid)
+        found = count_halvings(voxel, pixel, self.settings.pyramid)
         return min(found, self.survey.halvings)
 
     def most_bricks(self, room: int) -> int:
@@ -220,7 +227,7 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
         log.warning("%s", survey.background_doubt)
     for finding in survey.findings:
         log.warning("%s; %s", finding.message, finding.cure)
-    prove(settings.minimised)
+    check_slopes(settings.minimised)
     endless = settings.seeks_scene and box is None and not survey.bounded
     frustum = frustum_for(survey, settings, box)
     if frustum is not None:
@@ -231,17 +238,17 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     found = _innermost_box(survey, settings, store) if box is None else np.asarray(box, float)
     free, settings = settings.resolution is None, resolution_for(survey, found, settings)
     ndc = None if frustum is None else frustum.ndc_from_world
-    return _laid_out(survey, settings, found, free, store, ndc)
+    return _plan_in_box(survey, settings, found, free, store, ndc)
 
 
-def _laid_out(
+def _plan_in_box(
     survey: Survey, settings: FitSettings, box: np.ndarray, free: bool, store: ImageStore, ndc: np.ndarray | None
 ) -> Plan:
     """Plan in a box that was found; `free` is a resolution that nobody asked for, and is made coarser where it does
     not fit."""
     images = survey.images
     sparse = takes_bricks(settings, box, images)
-    settings = affordable(settings, box, images) if free and not sparse else settings
+    settings = limit_resolution(settings, box, images) if free and not sparse else settings
     memory = None if sparse else require_budget(settings, box, images)
     placed, shape = grid_of_boxes(box, settings)
     hull = None
@@ -258,13 +265,13 @@ def _laid_out(
     except RaymarchError:
         if not (free and sparse) or is_least(settings) or (hull is not None and not hull.any()):
             raise
-        return _laid_out(survey, coarser(settings), box, free, store, ndc)
+        return _plan_in_box(survey, coarsen(settings), box, free, store, ndc)
     return Plan(survey, settings, placed, memory, hull, ndc, bricks)
 
 
 def _least_share(store: ImageStore, box: np.ndarray) -> float:
     """Share of the box that the visual hull fills at least: half of the coarse cells in it whose neighbours all are."""
-    inside = visual_hull(store, box, (COARSE,) * 3) >= 0
+    inside = visual_hull(store, box, (COARSE_HULL_CELLS,) * 3) >= 0
     for _ in range(3):
         inside[1:-1] &= inside[:-2] & inside[2:]
         inside[[0, -1]] = False

@@ -8,16 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from raymarch.diagnosis.diagnose import in_short
+from raymarch.diagnosis.diagnose import quick_findings
 from raymarch.diagnosis.finding import Finding
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import unproject
 from raymarch.matching.points import MIN_POINTS, matched_points
 from raymarch.system.resources import workers
-from raymarch.views.agreement import convention
+from raymarch.views.agreement import alternative_convention
 from raymarch.views.contents import Contents, background_doubt, contents, is_bounded
 from raymarch.views.focus import focus
-from raymarch.views.resize import most_halvings
+from raymarch.views.resize import max_halvings
 from raymarch.views.views import Views
 
 
@@ -42,7 +42,7 @@ class Survey:
     @cached_property
     def findings(self) -> list[Finding]:
         """What is certainly wrong with the views, by a few of them."""
-        return in_short(self.views)
+        return quick_findings(self.views)
 
     @cached_property
     def background_doubt(self) -> str:
@@ -80,7 +80,7 @@ class Survey:
     @cached_property
     def convention(self) -> str:
         """Camera convention in which all would look at one place and agree on it, as words after "the poses"; or ""."""
-        return convention(self.views)
+        return alternative_convention(self.views)
 
     @cached_property
     def own_points(self) -> np.ndarray | None:
@@ -107,7 +107,7 @@ class Survey:
     @cached_property
     def halvings(self) -> int:
         """Count of times at most that the images can be halved."""
-        return most_halvings(self.views)
+        return max_halvings(self.views)
 
     @cached_property
     def images(self) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """Objective of a fit: a robust loss of colours, the opacity's error and regularisers, ours or a user's, in one form.
 
 A penalty is two functions of one number, value and slope, as `@ti.func`s that are compiled into the fit's kernels. To
-add one of ours: the two in `kernels/fit`, and a line in a table here. Before a fit `prove` holds a user's slopes
+add one of ours: the two in `kernels/fit`, and a line in a table here. Before a fit `check_slopes` holds a user's slopes
 against differences of their values, in the fit's precision."""
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments.checks import Check, Wrong, instance_of, number, one_of, optional, shown, text
-from raymarch.arguments.declared import checked, held, hold
-from raymarch.device.own_functions import hold_against, values_of
+from raymarch.arguments.checks import Check, Wrong, describe_value, instance_of, number, one_of, optional, text
+from raymarch.arguments.declared import checked, checked_field, validate_fields
+from raymarch.device.activation_functions import hold_against, values_of
 from raymarch.errors import RaymarchError
 from raymarch.kernels.fit import losses, regularise
 from raymarch.kernels.fit.regularise import OPTICAL_DEPTH
@@ -58,13 +58,13 @@ class Loss:
         0.05
     """
 
-    name: str = held(text, "")
-    value: Callable[..., Any] = held(FUNCTION, None)
-    slope: Callable[..., Any] = held(FUNCTION, None)
-    scale: float = held(SCALE, 1.0)
+    name: str = checked_field(text, "")
+    value: Callable[..., Any] = checked_field(FUNCTION, None)
+    slope: Callable[..., Any] = checked_field(FUNCTION, None)
+    scale: float = checked_field(SCALE, 1.0)
 
     def __post_init__(self) -> None:
-        hold(self, f"loss {shown(self.name)}")
+        validate_fields(self, f"loss {describe_value(self.name)}")
 
     @staticmethod
     @checked(scale=optional(SCALE))
@@ -99,14 +99,14 @@ class Regulariser:
         'density difference'
     """
 
-    name: str = held(text, "")
-    of: str = held(one_of(*regularise.QUANTITIES), None)
-    value: Callable[..., Any] = held(FUNCTION, None)
-    slope: Callable[..., Any] = held(FUNCTION, None)
-    weight: float = held(WEIGHT, 1.0)
+    name: str = checked_field(text, "")
+    of: str = checked_field(one_of(*regularise.QUANTITIES), None)
+    value: Callable[..., Any] = checked_field(FUNCTION, None)
+    slope: Callable[..., Any] = checked_field(FUNCTION, None)
+    weight: float = checked_field(WEIGHT, 1.0)
 
     def __post_init__(self) -> None:
-        hold(self, f"regulariser {shown(self.name)}")
+        validate_fields(self, f"regulariser {describe_value(self.name)}")
 
     @staticmethod
     @checked(weight=WEIGHT)
@@ -146,7 +146,7 @@ def _regularisers(value: Regulariser | Iterable[Regulariser]) -> tuple[Regularis
     several = (value,) if isinstance(value, Regulariser) else tuple(value)
     for one in several:
         if not isinstance(one, Regulariser):
-            raise Wrong(f"has {shown(one)}")
+            raise Wrong(f"has {describe_value(one)}")
     return several
 
 
@@ -167,15 +167,17 @@ class Objective:
         >>> fit(views, "quick", objective=mine)  # doctest: +SKIP
     """
 
-    robust: Loss = held(instance_of(Loss, "an rm.Loss", "rm.Loss.named('huber', scale=0.1) is one"), LOSSES["squared"])
-    regularisers: tuple[Regulariser, ...] = held(
+    robust: Loss = checked_field(
+        instance_of(Loss, "an rm.Loss", "rm.Loss.named('huber', scale=0.1) is one"), LOSSES["squared"]
+    )
+    regularisers: tuple[Regulariser, ...] = checked_field(
         Check("rm.Regularisers in a list", _regularisers, "rm.Regulariser.named('sparsity', 1e-3) is one"), ()
     )
-    opacity_weight: float = held(WEIGHT, 0.1)
-    distortion_weight: float = held(WEIGHT, 0.0)
+    opacity_weight: float = checked_field(WEIGHT, 0.1)
+    distortion_weight: float = checked_field(WEIGHT, 0.0)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
     def record(self) -> dict[str, Any]:
         """Objective in plain names and numbers, for a volume's provenance."""
@@ -190,34 +192,34 @@ OBJECTIVE = instance_of(Objective, "an rm.Objective", "rm.Objective(robust=rm.Lo
 
 # Slopes of a user's own, held against differences of their value before a fit, in its precision.
 
-PLACES = (0.03, 0.1, 0.3, 0.7, 1.5, 3.0, 10.0)
-STEP = 0.01  # of a place: roundings of single precision stay under a thousandth of most slopes
-TOLERANCE = 1e-3  # of a slope
+TEST_RESIDUALS = (0.03, 0.1, 0.3, 0.7, 1.5, 3.0, 10.0)
+DIFFERENCE_STEP = 0.01  # of a place: roundings of single precision stay under a thousandth of most slopes
+SLOPE_TOLERANCE = 1e-3  # of a slope
 # Proven by tests.
-OURS = {(each.value, each.slope) for each in LOSSES.values()}
-OURS |= {(each.value, each.slope) for each in REGULARISERS.values()}
+BUILT_IN_FUNCTIONS = {(each.value, each.slope) for each in LOSSES.values()}
+BUILT_IN_FUNCTIONS |= {(each.value, each.slope) for each in REGULARISERS.values()}
 
 
-def prove(objective: Objective) -> None:
+def check_slopes(objective: Objective) -> None:
     """Slope check: RaymarchError, with object and part, where a slope is not its value's or a part gives no number."""
     loss = objective.robust
-    _prove(f"loss {loss.name!r}", loss.value, loss.slope, True, loss.scale)
+    _check_slope(f"loss {loss.name!r}", loss.value, loss.slope, True, loss.scale)
     for each in objective.regularisers:
-        _prove(f"regulariser {each.name!r}", each.value, each.slope, each.of != OPTICAL_DEPTH)
+        _check_slope(f"regulariser {each.name!r}", each.value, each.slope, each.of != OPTICAL_DEPTH)
 
 
 @lru_cache(256)  # a fit after another with the same functions
-def _prove(name: str, value: Callable, slope: Callable, signed: bool, scale: float = 1.0) -> None:
-    if (value, slope) in OURS:
+def _check_slope(name: str, value: Callable, slope: Callable, signed: bool, scale: float = 1.0) -> None:
+    if (value, slope) in BUILT_IN_FUNCTIONS:
         return
     dtype = np.dtype(runtime.dtype())
-    x = np.unique([*PLACES, 0.1 / scale, 1 / scale])
+    x = np.unique([*TEST_RESIDUALS, 0.1 / scale, 1 / scale])
     if signed:
         x = np.concatenate([x, [0.0], -x])
     else:  # from 0 on, where both must be numbers; a bend there that differences miss is no fault
         _values(f"{name}: value", value, np.zeros(1))
         _values(f"{name}: slope", slope, np.zeros(1))
-    h = STEP * np.where(x == 0, 0.1, np.abs(x))
+    h = DIFFERENCE_STEP * np.where(x == 0, 0.1, np.abs(x))
     places = [each.astype(dtype).astype(float) for each in (x - h, x, x + h)]
     slopes = _values(f"{name}: slope", slope, places[1])
     values = [_values(f"{name}: value", value, each) for each in places]
@@ -227,7 +229,7 @@ def _prove(name: str, value: Callable, slope: Callable, signed: bool, scale: flo
         came = f"{name}: slope is {given:.4g} at {places[1][i]:.4g}"
         return RaymarchError(f"{came}, differences of value give {wanted:.4g}; make slope the derivative of value")
 
-    hold_against(slopes, values, places, complain, tolerance=TOLERANCE, least=0.0, rounding=rounding)
+    hold_against(slopes, values, places, complain, tolerance=SLOPE_TOLERANCE, least=0.0, rounding=rounding)
 
 
 def _values(part: str, function: Callable, x: np.ndarray) -> np.ndarray:

@@ -8,30 +8,30 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from raymarch.arguments.checks import Check, instance_of, number, whole
-from raymarch.arguments.declared import checked, held, hold, named
+from raymarch.arguments.declared import checked, checked_field, suggest_names, validate_fields
 from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
-from raymarch.io.files.hdf5 import CURE
+from raymarch.io.files.hdf5 import RESTORE_CURE
 from raymarch.kernels.fit.adam import adam
 from raymarch.volumes.activation import Activation
 
 MAX_RATE = 100.0  # in raw units, in which a sample is empty at -20 and opaque at 5
-LONG = 1500  # steps, more of which make a fit a long one
-MOST_COARSE = 5 / 3  # of what `coarse` says, in fits of 2,500 steps or more
+LONG_FIT_STEPS = 1500  # steps, more of which make a fit a long one
+MAX_COARSE_FACTOR = 5 / 3  # of what `coarse` says, in fits of 2,500 steps or more
 MAX_BETA = 0.99999  # 1 less what is nearer to 1 is far off in single precision, and at last 0: the first step is NaN
 
 
-def length(progress: float, step: float) -> float:
+def relative_length(progress: float, step: float) -> float:
     """How many times as many steps as the longest of the short ones a fit will have, 1 at least, by how far it is.
 
     Example:
         >>> [length(0.5, step) for step in (0, 450, 750, 1500)]
         [1.0, 1.0, 1.0, 2.0]
     """
-    return max(step / progress / LONG, 1.0) if progress > 0 else 1.0
+    return max(step / progress / LONG_FIT_STEPS, 1.0) if progress > 0 else 1.0
 
 
-def unit_of(activation: Activation) -> float:
+def raw_unit(activation: Activation) -> float:
     """Raw density that a step of rate 1 goes by: 1, but twice the start's where raw numbers are optical depths.
 
     Example:
@@ -41,7 +41,7 @@ def unit_of(activation: Activation) -> float:
     return 2 * activation.shift if activation.density_rule.linear else 1.0
 
 
-@named
+@suggest_names
 @dataclass(frozen=True)
 class Adam:
     """Adam optimiser with per-group learning rates, for the voxels that a step touched.
@@ -73,20 +73,20 @@ class Adam:
         True
     """
 
-    lr_density: float = held(number(0, MAX_RATE, above=True), 0.5)
-    lr_colour: float = held(number(0, MAX_RATE, above=True), 0.3)
-    final: float = held(number(0, 1, above=True), 1.0)
-    cooldown: float = held(number(0, 1), 1.0)
-    coarse: float = held(number(0, 10), 0.3)
-    harmonics: float = held(number(0, 10), 1.5)
-    decay: float = held(number(0, 1), 0.03)
-    thinning: float = held(number(0, 1), 0.06)
-    beta1: float = held(number(0, MAX_BETA), 0.9)
-    beta2: float = held(number(0, MAX_BETA), 0.9)
-    eps: float = held(number(1e-30, 1, below=True), 1e-8)
+    lr_density: float = checked_field(number(0, MAX_RATE, above=True), 0.5)
+    lr_colour: float = checked_field(number(0, MAX_RATE, above=True), 0.3)
+    final: float = checked_field(number(0, 1, above=True), 1.0)
+    cooldown: float = checked_field(number(0, 1), 1.0)
+    coarse: float = checked_field(number(0, 10), 0.3)
+    harmonics: float = checked_field(number(0, 10), 1.5)
+    decay: float = checked_field(number(0, 1), 0.03)
+    thinning: float = checked_field(number(0, 1), 0.06)
+    beta1: float = checked_field(number(0, MAX_BETA), 0.9)
+    beta2: float = checked_field(number(0, MAX_BETA), 0.9)
+    eps: float = checked_field(number(1e-30, 1, below=True), 1e-8)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
     @checked(progress=number(0, 1))
     def rates(self, progress: float) -> tuple[float, float]:
@@ -104,7 +104,7 @@ class Adam:
             >>> Adam().thinning_at(0.5, 450), Adam().thinning_at(0.5, 15_000)
             (0.06, 0.003)
         """
-        return self.thinning / length(progress, step)
+        return self.thinning / relative_length(progress, step)
 
     def coarse_at(self, progress: float, step: int) -> float:
         """Part of the rates for cubes at `progress` in 0..1 of a fit, in its `step` from 0: more of it in long ones.
@@ -113,7 +113,7 @@ class Adam:
             >>> [round(Adam().coarse_at(0.5, step), 6) for step in (450, 900, 15_000)]
             [0.3, 0.36, 0.5]
         """
-        return self.coarse * min(length(progress, step), MOST_COARSE)
+        return self.coarse * min(relative_length(progress, step), MAX_COARSE_FACTOR)
 
     def farthest(self, activation: Activation, steps: int) -> float:
         """Raw density by which so many steps lift a sample at most, about: each is no longer than its rate, nor is that
@@ -123,13 +123,13 @@ class Adam:
             >>> Adam(lr_density=0.5, coarse=0.3).farthest(Activation(), 2)
             1.5
         """
-        return steps * self.lr_density * unit_of(activation) * (1 + self.coarse * MOST_COARSE)
+        return steps * self.lr_density * raw_unit(activation) * (1 + self.coarse * MAX_COARSE_FACTOR)
 
     def step(self, grid: Grid, age: int, progress: float, number: int, even: float | None = None) -> None:
         """Adam step of the grid; clears the gradient: step `number`, `age` steps after the moments began, in place of
         which `even` tells how many steps there will be, if given."""
         expected, (lr_density, lr_colour) = number if even is None else int(even), self.rates(progress)
-        lr_density *= unit_of(grid.activation)
+        lr_density *= raw_unit(grid.activation)
         signed = grid.activation.density_rule.signed  # less of a value is no less opaque
         thinning = 0.0 if signed else self.thinning_at(progress, expected)
         nested = grid.boxes > 1  # where one box ends and the next begins a cube lies in both
@@ -150,7 +150,7 @@ def _changes(value: Iterable[Iterable[Any]]) -> list[tuple[int, float]]:
     return [(whole(0, 2**31 - 1).read(step), FACTOR.read(by)) for step, by in value]
 
 
-CHANGES = Check("pairs of a step and a factor of 0.001 to 1000", _changes, CURE)
+CHANGES = Check("pairs of a step and a factor of 0.001 to 1000", _changes, RESTORE_CURE)
 
 
 class Rates:

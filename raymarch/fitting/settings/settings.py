@@ -6,10 +6,21 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, SupportsFloat
 
-from raymarch.arguments.checks import Check, Numbers, flag, instance_of, mended, number, one_of, optional, shown, whole
-from raymarch.arguments.declared import held, hold
-from raymarch.arguments.guess import unknown_names
-from raymarch.device.grid_layout import BLOCKS
+from raymarch.arguments.checks import (
+    Check,
+    Numbers,
+    describe_value,
+    flag,
+    instance_of,
+    number,
+    one_of,
+    optional,
+    whole,
+    with_cure,
+)
+from raymarch.arguments.declared import checked_field, validate_fields
+from raymarch.arguments.similar_names import unknown_names
+from raymarch.device.grid_layout import BLOCK_EDGES
 from raymarch.errors import RaymarchError
 from raymarch.fitting.settings.objective import LOSSES, OBJECTIVE, REGULARISERS, WEIGHT, Objective
 from raymarch.fitting.settings.optimiser import ADAM, Adam
@@ -21,26 +32,27 @@ from raymarch.volumes.activation import FIT_COLOUR, FIT_DENSITY, ColourActivatio
 from raymarch.volumes.samples import BOXES, MAX_DEGREE
 from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 
-MOST_LEVELS = 64
-MOST_RAYS = 1 << 23  # of a step: what a buffer of them holds has numbers of its own that Taichi can index
-OTHER_MODES = (
+MAX_LEVELS = 64
+MAX_RAYS = 1 << 23  # of a step: what a buffer of them holds has numbers of its own that Taichi can index
+OTHER_MODES_CURE = (
     "others, and rm.Mode of your own, are fitted through rm.TorchRender or rm.Linearised, see docs/write-a-mode.md"
 )
-OWN_LOSS = "one of your own goes into objective=rm.Objective(robust=rm.Loss(...)), see docs/extending.md"
-OF_READING = ("background", "downscale", "holdout", "masks", "split", "follow_links")  # arguments of `load_views`
+OWN_LOSS_CURE = "one of your own goes into objective=rm.Objective(robust=rm.Loss(...)), see docs/extending.md"
+# arguments of `load_views`
+READING_ARGUMENTS = ("background", "downscale", "holdout", "masks", "split", "follow_links")
 
 
 def _levels(value: Iterable[Iterable[SupportsFloat]]) -> tuple[tuple[float, float], ...]:
     fraction, scale = number(0, 1), number(0, 1, above=True)
     pairs = tuple((fraction.read(start), scale.read(size)) for start, size in value)
     starts = [start for start, _ in pairs]
-    if not 1 <= len(pairs) <= MOST_LEVELS or starts[0] != 0 or starts != sorted(starts) or pairs[-1][1] != 1:
+    if not 1 <= len(pairs) <= MAX_LEVELS or starts[0] != 0 or starts != sorted(starts) or pairs[-1][1] != 1:
         raise ValueError
     return pairs
 
 
 LEVELS = Check("pairs (share of the fit, scale): rising shares from 0, the last scale 1", _levels)
-PART = number(0, 1, below=True)
+FRACTION = number(0, 1, below=True)
 
 
 @dataclass(frozen=True)
@@ -112,75 +124,75 @@ class FitSettings:
     """
 
     # Field: where it lies, how fine it is.
-    resolution: int | None = held(optional(whole(4, 4096)), None)
-    sh_degree: int = held(whole(0, MAX_DEGREE), 1)
-    boxes: int | None = held(optional(BOXES), 1)
-    ndc: bool | None = held(optional(flag), False)
-    near: float = held(PART, 0.0)
-    near_gradient: float = held(number(0, 1e6), 0.0)
+    resolution: int | None = checked_field(optional(whole(4, 4096)), None)
+    sh_degree: int = checked_field(whole(0, MAX_DEGREE), 1)
+    boxes: int | None = checked_field(optional(BOXES), 1)
+    ndc: bool | None = checked_field(optional(flag), False)
+    near: float = checked_field(FRACTION, 0.0)
+    near_gradient: float = checked_field(number(0, 1e6), 0.0)
 
     # Schedule: steps, their rays, levels from coarse to fine.
-    steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
-    seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
-    rays: int = held(whole(16, 1 << 22), 16384)
-    supersample: int = held(SUPERSAMPLE, 2)
-    supersample_from: float = held(number(0, 1), 0.7)
-    supersample_seen: float = held(number(0, 1e6), 3.0)
-    least_chance: float = held(number(0.01, 1), 0.5)
-    levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
-    early: float = held(number(1, 64), 2.0)
-    pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)
+    steps: int | None = checked_field(optional(whole(1, 2**31 - 1)), 2500)
+    seconds: float | None = checked_field(optional(number(0, 1e9, above=True)), None)
+    rays: int = checked_field(whole(16, 1 << 22), 16384)
+    supersample: int = checked_field(SUPERSAMPLE, 2)
+    supersample_from: float = checked_field(number(0, 1), 0.7)
+    supersample_seen: float = checked_field(number(0, 1e6), 3.0)
+    least_chance: float = checked_field(number(0.01, 1), 0.5)
+    levels: tuple[tuple[float, float], ...] = checked_field(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
+    early: float = checked_field(number(1, 64), 2.0)
+    pyramid: float = checked_field(number(0, 1e6, unit="pixel"), 1.0)
 
     # March.
-    step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)
-    jitter: float | None = held(optional(number(0, 1)), None)
-    min_transmittance: float = held(PART, 1e-3)
-    min_weight: float = held(PART, 1e-3)
-    roulette: float = held(PART, 1e-2)
+    step: float = checked_field(number(1e-3, 1e6, unit="voxel"), 1.0)
+    jitter: float | None = checked_field(optional(number(0, 1)), None)
+    min_transmittance: float = checked_field(FRACTION, 1e-3)
+    min_weight: float = checked_field(FRACTION, 1e-3)
+    roulette: float = checked_field(FRACTION, 1e-2)
 
     # What raw numbers mean.
-    density: str | DensityActivation = held(FIT_DENSITY, "softplus")
-    initial_alpha: float = held(number(0, 1, above=True, below=True), 0.05)
-    colour: str | ColourActivation = held(FIT_COLOUR, "sigmoid")
+    density: str | DensityActivation = checked_field(FIT_DENSITY, "softplus")
+    initial_alpha: float = checked_field(number(0, 1, above=True, below=True), 0.05)
+    colour: str | ColourActivation = checked_field(FIT_COLOUR, "sigmoid")
 
     # Objective: losses and regularisers.
-    loss: str = held(one_of(*LOSSES, cure=OWN_LOSS), "squared")
-    huber_delta: float = held(number(0, 1e6, above=True), 0.1)
-    opacity_weight: float = held(WEIGHT, 0.1)
-    distortion_weight: float = held(WEIGHT, 0.0)
-    tv_density: float = held(WEIGHT, 0.0)
-    tv_colour: float = held(WEIGHT, 0.0)
-    sparsity: float = held(WEIGHT, 0.0)
-    regularised_fraction: float = held(number(0, 1, above=True), 0.1)
+    loss: str = checked_field(one_of(*LOSSES, cure=OWN_LOSS_CURE), "squared")
+    huber_delta: float = checked_field(number(0, 1e6, above=True), 0.1)
+    opacity_weight: float = checked_field(WEIGHT, 0.1)
+    distortion_weight: float = checked_field(WEIGHT, 0.0)
+    tv_density: float = checked_field(WEIGHT, 0.0)
+    tv_colour: float = checked_field(WEIGHT, 0.0)
+    sparsity: float = checked_field(WEIGHT, 0.0)
+    regularised_fraction: float = checked_field(number(0, 1, above=True), 0.1)
 
     # Photometry.
-    exposure: bool = held(flag, False)
-    learn_background: bool = held(flag, False)
+    exposure: bool = checked_field(flag, False)
+    learn_background: bool = checked_field(flag, False)
 
     # Optimiser.
-    optimiser: Adam = held(ADAM, Adam())
+    optimiser: Adam = checked_field(ADAM, Adam())
 
     # Empty space: what is never looked at, and what is given up on the way.
-    hull: bool = held(flag, True)
-    refresh: int = held(whole(1, 10**6), 100)
-    prune_alpha: float = held(PART, 1e-3)
-    prune_weight: float | None = held(optional(PART), None)
-    reopen: float = held(number(0, 1, above=True), 0.5)
+    hull: bool = checked_field(flag, True)
+    refresh: int = checked_field(whole(1, 10**6), 100)
+    prune_alpha: float = checked_field(FRACTION, 1e-3)
+    prune_weight: float | None = checked_field(optional(FRACTION), None)
+    reopen: float = checked_field(number(0, 1, above=True), 0.5)
 
     # Memory and its layout.
-    slots: int | None = held(optional(whole(1, 64)), None)
-    block: int | None = held(optional(one_of(*BLOCKS)), None)
-    bricks: bool | None = held(optional(flag), None)
-    memory: float | None = held(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
+    slots: int | None = checked_field(optional(whole(1, 64)), None)
+    block: int | None = checked_field(optional(one_of(*BLOCK_EDGES)), None)
+    bricks: bool | None = checked_field(optional(flag), None)
+    memory: float | None = checked_field(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
 
     # Besides.
-    seed: int = held(whole(0, 2**31 - 1), 0)
-    objective: Objective | None = held(optional(OBJECTIVE), None)
-    mode: str = held(one_of("emission-absorption", "transfer", cure=OTHER_MODES), "emission-absorption")
-    transfer: TransferFunction | None = held(optional(TRANSFER), None)
+    seed: int = checked_field(whole(0, 2**31 - 1), 0)
+    objective: Objective | None = checked_field(optional(OBJECTIVE), None)
+    mode: str = checked_field(one_of("emission-absorption", "transfer", cure=OTHER_MODES_CURE), "emission-absorption")
+    transfer: TransferFunction | None = checked_field(optional(TRANSFER), None)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
         require_consistent(self)
 
     @property
@@ -212,27 +224,27 @@ class FitSettings:
         if self.transfer is not None:
             how |= {"mode": self.mode, "transfer": self.transfer.record()}
         if self.objective is not None:
-            how = {name: value for name, value in how.items() if name not in of_objective()}
+            how = {name: value for name, value in how.items() if name not in objective_settings()}
             how["objective"] = self.objective.record()
         return how
 
 
 def require_consistent(settings: FitSettings) -> None:
     """Check of settings beside each other: RaymarchError for what does not go together."""
-    for name, default in of_objective().items() if settings.objective is not None else ():
+    for name, default in objective_settings().items() if settings.objective is not None else ():
         if (value := getattr(settings, name)) != default:
             raise RaymarchError(
-                f"{name} is {shown(value)} beside an objective, which stands in its place; say it there,"
+                f"{name} is {describe_value(value)} beside an objective, which stands in its place; say it there,"
                 " as in rm.Objective(regularisers=[rm.Regulariser.named('tv_density', 1e-3)])"
             )
     if settings.ndc and settings.nested > 1:
         raise RaymarchError(
             f"ndc is True beside {settings.boxes} nested boxes; it reaches infinity by itself, leave one"
         )
-    if (rays := settings.rays * settings.supersample**2) > MOST_RAYS:
+    if (rays := settings.rays * settings.supersample**2) > MAX_RAYS:
         raise RaymarchError(
             f"rays is {settings.rays:,}, each {settings.supersample}^2 of them by supersample, which makes {rays:,} a"
-            f" step, want {MOST_RAYS:,} or less; lower one of both"
+            f" step, want {MAX_RAYS:,} or less; lower one of both"
         )
     if settings.steps is None and settings.seconds is None:
         raise RaymarchError("neither steps nor seconds; say when to stop")
@@ -255,7 +267,7 @@ def require_consistent(settings: FitSettings) -> None:
         raise RaymarchError("mode transfer fits one dense box; leave bricks and ndc False, and boxes 1")
 
 
-def of_objective() -> dict[str, object]:
+def objective_settings() -> dict[str, object]:
     """Settings that an objective takes the place of, with their defaults.
 
     Example:
@@ -337,7 +349,7 @@ def preset(name: str = "default", /, **changes: Any) -> FitSettings:
         >>> preset("quick", seed=3).seed
         3
     """
-    return changed(PRESETS[one_of(*PRESETS)("preset", name)], **changes)
+    return change_settings(PRESETS[one_of(*PRESETS)("preset", name)], **changes)
 
 
 def preset_of_views(views: Views, box: Numbers | None = None) -> str:
@@ -345,7 +357,7 @@ def preset_of_views(views: Views, box: Numbers | None = None) -> str:
     return "default" if box is not None or is_bounded(views) else "photos"
 
 
-def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
+def change_settings(settings: FitSettings, /, **changes: Any) -> FitSettings:
     """Settings with some changed by name; names of `Adam` go to the optimiser, `seconds` alone lifts the limit of
     steps, and `steps` alone that of seconds.
 
@@ -358,7 +370,7 @@ def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
         0.3
     """
     if changes.get("objective") is not None:
-        changes = {**of_objective(), **changes}
+        changes = {**objective_settings(), **changes}
     if changes.get("seconds") is not None and changes.get("steps") is None:
         changes["steps"] = None
     elif changes.get("steps") is not None and "seconds" not in changes:
@@ -366,7 +378,7 @@ def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
     own, rates = FitSettings.__dataclass_fields__, Adam.__dataclass_fields__
     unknown = sorted(set(changes) - set(own) - set(rates))
     if unknown:
-        reading = [name for name in unknown if name in OF_READING]
+        reading = [name for name in unknown if name in READING_ARGUMENTS]
         elsewhere = f"; {', '.join(reading)}: say it as the views are read, in rm.load_views" if reading else ""
         raise RaymarchError(
             (f"unknown setting {', '.join(unknown)}" if reading else unknown_names(unknown, [*own, *rates])) + elsewhere
@@ -377,7 +389,7 @@ def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
     return replace(settings, optimiser=optimiser, **mine)
 
 
-NAMED_SETTINGS = mended(
+NAMED_SETTINGS = with_cure(
     instance_of(FitSettings, "FitSettings, as rm.preset gives, or the name of a preset"),
     lambda value: "rm.preset('default', **it) makes them of a mapping" if isinstance(value, dict) else "",
 )
@@ -392,6 +404,6 @@ def settings_for(views: Views, settings: FitSettings | str, **changes: Any) -> F
     if isinstance(settings, str):
         settings = preset(settings, **changes)
     else:
-        settings = changed(NAMED_SETTINGS("settings", settings), **changes)
+        settings = change_settings(NAMED_SETTINGS("settings", settings), **changes)
     (WITH_READER if isinstance(views, str) else VIEWS)("views", views)
     return settings

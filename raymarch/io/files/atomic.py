@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.temporary import sweep, temporary_folder_in, temporary_in
+from raymarch.io.files.temporary import remove_stale, temporary_folder, temporary_path
 
 CURES = {
     errno.ENOSPC: "free disk space or choose another disk",
@@ -27,7 +27,7 @@ CURES = {
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
+def replace_file(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
     """Atomic replacement: a temporary path beside `path`, which takes its place if the block succeeds.
 
     The new file is flushed to the disk before it gets its name, and the name before this returns. If anything fails
@@ -43,7 +43,7 @@ def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
     """
     target = target_of(path)
     # Beside the target, since a rename is one step only within one file system.
-    with refused(path), temporary_in(target.parent, suffix) as temporary:
+    with system_refusals(path), temporary_path(target.parent, suffix) as temporary:
         yield temporary
         require_no_interrupt()
         _sync(temporary, os.O_RDWR)
@@ -59,7 +59,7 @@ def require_no_interrupt() -> None:
 
 
 @contextmanager
-def refused(path: str | os.PathLike[str]) -> Iterator[None]:
+def system_refusals(path: str | os.PathLike[str]) -> Iterator[None]:
     """Context that turns the system's refusals into a RaymarchError with the file and the cure."""
     try:
         yield
@@ -85,7 +85,7 @@ def target_of(path: str | os.PathLike[str]) -> Path:
     """Target file that `path` leads to, whose folder exists; never creates folders, a misspelt one would go unseen."""
     if "\0" in os.fspath(path):
         raise RaymarchError(f"{os.fspath(path)!r}: has a null character; choose another name")
-    with refused(path):
+    with system_refusals(path):
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise RaymarchError(f"{path}: is a folder, want the name of a file; add one")
@@ -97,7 +97,7 @@ def target_of(path: str | os.PathLike[str]) -> Path:
 
 
 def require_writable(path: str | os.PathLike[str], size: int = 0) -> None:
-    """Write check: RaymarchError where `replacing` could not write `size` bytes to `path`; leaves all as it was.
+    """Write check: RaymarchError where `replace_file` could not write `size` bytes to `path`; leaves all as it was.
 
     Tried are a file beside it, of that size but without content, and whether an older file of that name may be
     replaced; asked is how much is free. Files that killed processes left in the folder are removed.
@@ -106,11 +106,11 @@ def require_writable(path: str | os.PathLike[str], size: int = 0) -> None:
         >>> require_writable("notes.txt", size=1000)
     """
     target = target_of(path)
-    sweep(target.parent)
-    with refused(path):
+    remove_stale(target.parent)
+    with system_refusals(path):
         if size:
             _require_room(target.parent, size, path)
-        with temporary_in(target.parent) as temporary:
+        with temporary_path(target.parent) as temporary:
             if size:
                 os.truncate(temporary, size)  # which a limit on the size of files refuses, without taking room
         _require_replaceable(target)
@@ -166,7 +166,7 @@ def require_new_folder(path: str | os.PathLike[str], overwrite: bool = False) ->
         >>> require_new_folder("new.zarr")
     """
     path = Path(path)
-    with refused(path):
+    with system_refusals(path):
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise RaymarchError(f"{path}: is a file or a link, want a new folder; choose another name")
         if path.is_dir() and any(path.iterdir()) and not overwrite:
@@ -175,7 +175,7 @@ def require_new_folder(path: str | os.PathLike[str], overwrite: bool = False) ->
 
 
 @contextmanager
-def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replace_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Replacement of a folder: a temporary one beside `path`, which takes its place if the block succeeds.
 
     An older folder is moved aside first, and back if that fails; it is removed at the end.
@@ -185,7 +185,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         ...     _ = (temporary / "notes.txt").write_text("all or nothing")
     """
     target = Path(path)
-    with refused(path), temporary_folder_in(target.resolve().parent) as temporary:
+    with system_refusals(path), temporary_folder(target.resolve().parent) as temporary:
         made, aside = temporary / target.name, temporary / "old"
         made.mkdir()
         yield made

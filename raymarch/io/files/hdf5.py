@@ -12,11 +12,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from raymarch.errors import FAULTS_OF_OURS, RaymarchError, escaped, fault_of_ours, one_line
+from raymarch.errors import PROGRAM_FAULTS, RaymarchError, escape, one_line, program_fault
 from raymarch.io.files.strict import require_file, require_file_budget
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
-KINDS = {
+FILE_KINDS = {
     "raymarch-volume": "a volume of raymarch's",
     "raymarch-scalar-volume": "a scalar volume of raymarch's",
     "raymarch-images": "an image set of raymarch convert",
@@ -28,13 +28,13 @@ MAX_CHUNK = 128 << 10
 MAX_ATTRIBUTES, MAX_ATTRIBUTE = 64, 4096  # of a dataset; bytes of one
 MAX_OBJECTS, MAX_TOLD = 10_000, 4  # of another program's file that are looked at, and told
 # What h5py raises for damaged files; LookupError covers KeyError, RuntimeError covers RecursionError.
-DAMAGE = (OSError, LookupError, RuntimeError, ValueError, TypeError, ArithmeticError, MemoryError)
-CURE = "restore it from a copy or write it again"
+DAMAGE_ERRORS = (OSError, LookupError, RuntimeError, ValueError, TypeError, ArithmeticError, MemoryError)
+RESTORE_CURE = "restore it from a copy or write it again"
 Part = tuple[str, list[int], str]  # type, shape and SHA-256 in hexadecimal of a dataset
 
 
 @contextmanager
-def opened(
+def open_hdf5(
     path: str | os.PathLike[str],
     kind: str,
     version: int,
@@ -58,9 +58,9 @@ def opened(
         >>> with opened("ball.h5", "raymarch-volume", 1, ("density",)) as file:  # doctest: +SKIP
         ...     shape = file["density"].shape
     """
-    path = require_file(path, "an HDF5 file", CURE)
+    path = require_file(path, "an HDF5 file", RESTORE_CURE)
     if not h5py.is_hdf5(path):
-        raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {CURE}")
+        raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {RESTORE_CURE}")
     try:
         with h5py.File(path, "r") as file:
             _require_kind(file, path, kind, version)
@@ -73,12 +73,16 @@ def opened(
             yield file
     except RaymarchError:
         raise
-    except FAULTS_OF_OURS as error:
+    except PROGRAM_FAULTS as error:
         if not _is_said_by_h5py(error):
-            raise RaymarchError(f"{path}: {fault_of_ours(error)}") from error
-        raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
-    except DAMAGE as error:
-        raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
+            raise RaymarchError(f"{path}: {program_fault(error)}") from error
+        raise RaymarchError(
+            f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {RESTORE_CURE}"
+        ) from error
+    except DAMAGE_ERRORS as error:
+        raise RaymarchError(
+            f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {RESTORE_CURE}"
+        ) from error
 
 
 def _is_said_by_h5py(error: BaseException) -> bool:
@@ -92,7 +96,7 @@ def _is_said_by_h5py(error: BaseException) -> bool:
 def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
     """Attributes of a file or dataset as arrays; RaymarchError for too many, too large or of a strange type."""
     if len(item.attrs) > MAX_ATTRIBUTES:
-        raise RaymarchError(f"{item.file.filename}: {item.name} has {len(item.attrs)} attributes; {CURE}")
+        raise RaymarchError(f"{item.file.filename}: {item.name} has {len(item.attrs)} attributes; {RESTORE_CURE}")
     found = {}
     for name in sorted(item.attrs):
         identifier = item.attrs.get_id(name)
@@ -100,13 +104,13 @@ def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
         if kind not in "Sfiu" or identifier.get_storage_size() > MAX_ATTRIBUTE:
             raise RaymarchError(
                 f"{item.file.filename}: attribute {name} of {item.name} is {identifier.dtype} of"
-                f" {identifier.get_storage_size()} bytes, want a number or a short text of fixed length; {CURE}"
+                f" {identifier.get_storage_size()} bytes, want a number or a short text of fixed length; {RESTORE_CURE}"
             )
         found[name] = np.asarray(item.attrs[name], identifier.dtype)
     return found
 
 
-def arrays_of_others(file: h5py.File, path: Path) -> str:
+def foreign_arrays(file: h5py.File, path: Path) -> str:
     """Arrays of another program's file, largest first, and the call that takes the largest of three axes or more."""
     found: list[tuple[int, str, h5py.Dataset]] = []
     fields: list[tuple[str, h5py.Dataset]] = []
@@ -126,12 +130,12 @@ def arrays_of_others(file: h5py.File, path: Path) -> str:
     links.extend(_links(file))
     file.visititems(look)
     found.sort(key=lambda one: -one[0])
-    told = [f"{escaped(name)} ({' x '.join(map(str, item.shape))} {item.dtype})" for _, name, item in found[:MAX_TOLD]]
+    told = [f"{escape(name)} ({' x '.join(map(str, item.shape))} {item.dtype})" for _, name, item in found[:MAX_TOLD]]
     more = f" and {len(found) - MAX_TOLD} more" if len(found) > MAX_TOLD else ""
     several = next(((name, item) for _, name, item in found if sum(n > 1 for n in item.shape) >= 3), None)
     if several is None and fields:
         name, item = fields[0]
-        said = f"it has {escaped(name)} of the fields {', '.join(map(str, item.dtype.names))}; take one in Python: "
+        said = f"it has {escape(name)} of the fields {', '.join(map(str, item.dtype.names))}; take one in Python: "
         return f"{said}np.save('a.npy', h5py.File({path.name!r})[{name!r}][{item.dtype.names[0]!r}].T)"
     if several is None and links:
         return f"what it holds lies in other files, {'; '.join(links[:MAX_TOLD])}; name the one that holds the values"
@@ -152,7 +156,7 @@ def _links(group: h5py.Group) -> list[str]:
     for name in list(group)[:MAX_OBJECTS]:
         link = group.get(name, getlink=True)
         if isinstance(link, h5py.ExternalLink):
-            found.append(f"{escaped(name)} in {escaped(str(link.filename))}")
+            found.append(f"{escape(name)} in {escape(str(link.filename))}")
     return found
 
 
@@ -165,24 +169,24 @@ def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> None:
     """RaymarchError for a file of another kind, or of a version that is newer or none."""
     # Read by itself first: the attributes of other programs' files are theirs to choose.
     said = file.attrs.get("format")
-    if (other := KINDS.get(said.decode("utf-8", "replace") if isinstance(said, bytes) else said)) and KINDS[
+    if (other := FILE_KINDS.get(said.decode("utf-8", "replace") if isinstance(said, bytes) else said)) and FILE_KINDS[
         kind
     ] != other:
-        raise RaymarchError(f"{path}: is {other}, want {KINDS[kind]}; check the path")
+        raise RaymarchError(f"{path}: is {other}, want {FILE_KINDS[kind]}; check the path")
     if said not in (kind, kind.encode()):
         of_volume = "volume" in kind
-        cure = arrays_of_others(file, path) if of_volume else f"want {KINDS[kind]}; check the path"
+        cure = foreign_arrays(file, path) if of_volume else f"want {FILE_KINDS[kind]}; check the path"
         raise RaymarchError(f"{path}: is HDF5 but no {kind} file (attribute format); {cure}")
     found = attributes(file).get("format_version", np.array(0))
     if found.shape != () or found.dtype.kind not in "iu" or found < 1:
-        raise RaymarchError(f"{path}: has format_version {found.tolist()}, want {version}; {CURE}")
+        raise RaymarchError(f"{path}: has format_version {found.tolist()}, want {version}; {RESTORE_CURE}")
     if found > version:
         raise RaymarchError(f"{path}: has format_version {int(found)}, this raymarch reads {version}; update raymarch")
 
 
 def _require_names(file: h5py.File, path: Path, names: tuple[str, ...]) -> None:
     if len(file) > len(names) + MAX_ATTRIBUTES:
-        raise RaymarchError(f"{path}: holds {len(file)} objects, want {', '.join(names)}; {CURE}")
+        raise RaymarchError(f"{path}: holds {len(file)} objects, want {', '.join(names)}; {RESTORE_CURE}")
     for name in file:
         link = file.get(name, getlink=True)
         if not isinstance(link, h5py.HardLink):
@@ -190,15 +194,15 @@ def _require_names(file: h5py.File, path: Path, names: tuple[str, ...]) -> None:
     missing, extra = sorted(set(names) - set(file)), sorted(set(file) - set(names))
     if missing or extra:
         what = f"lacks {', '.join(missing)}" if missing else f"also holds {', '.join(extra)}"
-        raise RaymarchError(f"{path}: {what}; want exactly {', '.join(names)}; {CURE}")
+        raise RaymarchError(f"{path}: {what}; want exactly {', '.join(names)}; {RESTORE_CURE}")
 
 
 def _require_harmless(dataset: h5py.Dataset, path: Path) -> None:
     where = f"{path}: {dataset.name.lstrip('/')}"
     if not isinstance(dataset, h5py.Dataset):
-        raise RaymarchError(f"{where} is a {type(dataset).__name__.lower()}, want a dataset; {CURE}")
+        raise RaymarchError(f"{where} is a {type(dataset).__name__.lower()}, want a dataset; {RESTORE_CURE}")
     if dataset.dtype.kind not in "Sfiu" or dataset.shape is None:
-        raise RaymarchError(f"{where} has type {dataset.dtype}, want numbers or a text of fixed length; {CURE}")
+        raise RaymarchError(f"{where} has type {dataset.dtype}, want numbers or a text of fixed length; {RESTORE_CURE}")
     plan = dataset.id.get_create_plist()
     if plan.get_external_count():
         raise RaymarchError(f"{where} lies in external files, want data in this file; copy the data in")
@@ -211,7 +215,7 @@ def _require_harmless(dataset: h5py.Dataset, path: Path) -> None:
     declared, stored = declared_bytes(dataset), dataset.id.get_storage_size()
     if declared > MAX_RATIO * stored:
         raise RaymarchError(
-            f"{where} declares {declared} bytes but stores {stored}, want at most {MAX_RATIO} times; {CURE}"
+            f"{where} declares {declared} bytes but stores {stored}, want at most {MAX_RATIO} times; {RESTORE_CURE}"
         )
     if dataset.chunks and any(c > n for c, n in zip(dataset.chunks, dataset.shape, strict=True)):
         raise RaymarchError(f"{where} has chunks {dataset.chunks} larger than its shape {dataset.shape}; repack it")

@@ -12,27 +12,27 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from raymarch.errors import RaymarchError, escaped
-from raymarch.io.files.atomic import refused
+from raymarch.errors import RaymarchError, escape
+from raymarch.io.files.atomic import system_refusals
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-SUFFIX = ".lock"
-LONGEST_NAME = 255  # bytes of a file's name
-FIRST = "raymarch"  # word of a lock file
-LONGEST = 1000  # bytes of one that are read
-FAR = 1 << 20  # place of the byte that is locked on Windows, where what is locked cannot be read
-UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
+LOCK_SUFFIX = ".lock"
+MAX_NAME_BYTES = 255  # bytes of a file's name
+FIRST_WORD = "raymarch"  # word of a lock file
+MAX_LOCK_BYTES = 1000  # bytes of one that are read
+LOCKED_BYTE = 1 << 20  # place of the byte that is locked on Windows, where what is locked cannot be read
+UNSUPPORTED_ERRORS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
 
 _held: dict[Path, int] = {}  # locks of this process, by the thread that has each
-_holding = threading.Lock()
+_held_guard = threading.Lock()
 
 
 @contextlib.contextmanager
-def locked(path: str | os.PathLike[str], cure: str = "choose another name") -> Iterator[None]:
+def lock_file(path: str | os.PathLike[str], cure: str = "choose another name") -> Iterator[None]:
     """Context in which no other process, and no other thread, writes to `path` within such a context.
 
     A file beside `path`, of its name and `.lock`, says which process on which machine it is. The system frees its lock
@@ -49,35 +49,35 @@ def locked(path: str | os.PathLike[str], cure: str = "choose another name") -> I
         False
     """
     place = _place_of(path)
-    with _holding:
+    with _held_guard:
         again = _held.get(place) == threading.get_ident()
         if not again and place in _held:
             raise RaymarchError(f"{path}: another thread of this process writes it; wait until it ends, or {cure}")
-        descriptor = -1 if again else _taken(place, path, cure)
+        descriptor = -1 if again else _take_lock(place, path, cure)
         _held[place] = threading.get_ident()
     try:
         yield
     finally:
         if not again:
-            with _holding:
+            with _held_guard:
                 del _held[place]
                 _free(place, descriptor)
 
 
 def _place_of(path: str | os.PathLike[str]) -> Path:
     """Lock file of an output: beside what links lead to, so that all names of one file have one lock."""
-    with refused(path):
+    with system_refusals(path):
         target = Path(os.path.realpath(path))
-    name = target.name + SUFFIX
-    if len(os.fsencode(name)) > LONGEST_NAME:
-        name = f".raymarch-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}{SUFFIX}"
+    name = target.name + LOCK_SUFFIX
+    if len(os.fsencode(name)) > MAX_NAME_BYTES:
+        name = f".raymarch-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}{LOCK_SUFFIX}"
     return target.with_name(name)
 
 
-def _taken(place: Path, path: str | os.PathLike[str], cure: str) -> int:
+def _take_lock(place: Path, path: str | os.PathLike[str], cure: str) -> int:
     """Descriptor of the lock file, which is this process's now."""
     while True:
-        with refused(path):
+        with system_refusals(path):
             descriptor = os.open(place, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
             _require_ours(descriptor, place)
@@ -93,8 +93,8 @@ def _taken(place: Path, path: str | os.PathLike[str], cure: str) -> int:
 
 
 def _require_ours(descriptor: int, place: Path) -> None:
-    text = os.read(descriptor, LONGEST)
-    if text and not text.startswith(FIRST.encode()):
+    text = os.read(descriptor, MAX_LOCK_BYTES)
+    if text and not text.startswith(FIRST_WORD.encode()):
         raise RaymarchError(f"{place}: is there, and is no lock of raymarch's; move it, or choose another name")
 
 
@@ -105,8 +105,8 @@ def _is_free(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in UNSUPPORTED:  # a disk without locks: what the file says has to do
-            return not _words(descriptor) or not _is_alive(descriptor)
+        if error.errno in UNSUPPORTED_ERRORS:  # a disk without locks: what the file says has to do
+            return not _lock_words(descriptor) or not _is_alive(descriptor)
         return False
     return True
 
@@ -114,7 +114,7 @@ def _is_free(descriptor: int) -> bool:
 def _is_free_on_windows(descriptor: int) -> bool:
     import msvcrt
 
-    os.lseek(descriptor, FAR, os.SEEK_SET)
+    os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
     try:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
     except OSError:
@@ -124,7 +124,7 @@ def _is_free_on_windows(descriptor: int) -> bool:
 
 def _is_alive(descriptor: int) -> bool:
     """Whether the process that a lock file names lives, as far as this machine can tell."""
-    words = _words(descriptor)
+    words = _lock_words(descriptor)
     if len(words) < 2 or words[1] != platform.node():
         return bool(words)
     try:
@@ -146,21 +146,21 @@ def _is_same(descriptor: int, place: Path) -> bool:
 
 def _sign(descriptor: int) -> None:
     """Write who has the lock."""
-    text = f"{FIRST} {os.getpid()} {platform.node()} {time.strftime('%Y-%m-%dT%H:%M:%S')}\n"
+    text = f"{FIRST_WORD} {os.getpid()} {platform.node()} {time.strftime('%Y-%m-%dT%H:%M:%S')}\n"
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.ftruncate(descriptor, 0)
     os.write(descriptor, text.encode(errors="replace"))
 
 
-def _words(descriptor: int) -> list[str]:
+def _lock_words(descriptor: int) -> list[str]:
     """Process, machine and time of a lock file; none where it is empty."""
     os.lseek(descriptor, 0, os.SEEK_SET)
-    return os.read(descriptor, LONGEST).decode(errors="replace").split()[1:]
+    return os.read(descriptor, MAX_LOCK_BYTES).decode(errors="replace").split()[1:]
 
 
 def _holder(descriptor: int, place: Path) -> str:
     """Who has a lock, in words."""
-    words = [escaped(word) for word in _words(descriptor)]
+    words = [escape(word) for word in _lock_words(descriptor)]
     if len(words) < 3:
         return "another raymarch"
     since = words[2].replace("T", " ")

@@ -17,25 +17,25 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line, short
+from raymarch.errors import PROGRAM_FAULTS, RaymarchError, one_line, program_fault, short_value
 from raymarch.system.resources import total_bytes
 
 MEMORY_BUDGET = 16 << 30  # bytes that one file may ask for
-VARIABLE = "RAYMARCH_FILE_GB"
+MEMORY_VARIABLE = "RAYMARCH_FILE_GB"
 MAX_JSON_BYTES = 32 << 20
 MAX_GROUPS = 320_000  # mappings and lists of JSON; 20,000 frames with a matrix and its four rows each, twice
 MAX_VALUES = 1_280_000  # of JSON
-BLOCK = 1 << 20  # bytes that are looked at together before any is kept
-ALIKE = 0.7  # share of two names that is the same, from which on one may be meant by the other
+BLOCK_BYTES = 1 << 20  # bytes that are looked at together before any is kept
+MIN_SIMILARITY = 0.7  # share of two names that is the same, from which on one may be meant by the other
 STRING_OR_COMMENT = re.compile(r'"|//|/\*')
-NOT_A_BREAK = re.compile(r"[^\r\n]")
+NON_LINE_BREAK = re.compile(r"[^\r\n]")
 MAX_TEXT = 32 << 20  # bytes of a table, or of XML
-EXPORT = "export it again"
+EXPORT_CURE = "export it again"
 MAX_NPY_BYTES = 64 << 20  # 20,000 poses are 3 MB
 MAX_MEMBERS = 200_000  # of an archive
 MAX_HEADER = 10_000  # bytes of an array's header
-DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
-LETTERS = re.compile(
+DECLARED_ENCODING = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
+XML_CHARACTERS = re.compile(
     r"utf-?8|utf-16|us-ascii|latin-?1|iso-8859-(1[0-6]?|[2-9])|windows-125[0-8]|cp125[0-8]|shift_jis|cp932|euc-(jp|kr)"
     r"|gb2312|gbk|gb18030|big5|koi8-[ru]"
 )
@@ -49,7 +49,7 @@ def memory_budget() -> int:
 
     Raises RaymarchError where the variable is no positive number.
     """
-    text = os.environ.get(VARIABLE)
+    text = os.environ.get(MEMORY_VARIABLE)
     if text is None:
         return min(MEMORY_BUDGET, total_bytes())
     try:
@@ -57,7 +57,9 @@ def memory_budget() -> int:
     except ValueError:
         gigabytes = math.nan
     if not 0 < gigabytes < 1e9:
-        raise RaymarchError(f"{VARIABLE} is {text[:60]!r}, want a positive number of gigabytes; correct or unset it")
+        raise RaymarchError(
+            f"{MEMORY_VARIABLE} is {text[:60]!r}, want a positive number of gigabytes; correct or unset it"
+        )
     return int(gigabytes * 1e9)
 
 
@@ -71,7 +73,7 @@ def require_file_budget(wanted: int, what: str) -> None:
     if wanted > budget:
         raise RaymarchError(
             f"{what} declare {wanted} bytes, over the budget of {budget} bytes; make them smaller, or set the"
-            f" environment variable {VARIABLE} to {math.ceil(wanted / 1e8) / 10:g} (gigabytes) or more"
+            f" environment variable {MEMORY_VARIABLE} to {math.ceil(wanted / 1e8) / 10:g} (gigabytes) or more"
         )
 
 
@@ -93,7 +95,7 @@ def why_missing(place: str) -> str:
         return f"is a pattern, want the name of a file; {told}"
     if path.parent.is_dir():
         there = [one.name for one in path.parent.iterdir() if not one.name.startswith(".")]
-        alike = get_close_matches(path.name, there, n=1, cutoff=ALIKE) or [
+        alike = get_close_matches(path.name, there, n=1, cutoff=MIN_SIMILARITY) or [
             one for one in there if Path(one).stem == path.name or one.lower() == path.name.lower()
         ]
         if alike:
@@ -181,10 +183,10 @@ def read_json(path: str | os.PathLike[str], *, comments: bool = False) -> Any:
         ) from error
     if not text.strip():
         raise RaymarchError(f"{path}: is empty (line 1, column 1), want a JSON text; export it again")
-    return parse_json(without_comments(text) if comments else text, str(path))
+    return parse_json(strip_comments(text) if comments else text, str(path))
 
 
-def without_comments(text: str) -> str:
+def strip_comments(text: str) -> str:
     """JSON text with spaces in place of `//` and `/* */` comments, so that lines and columns stay where they were.
 
     Example:
@@ -203,7 +205,7 @@ def without_comments(text: str) -> str:
             continue
         end = text.find("\n" if found[0] == "//" else "*/", found.end())
         at = len(text) if end < 0 else end if found[0] == "//" else end + 2
-        out += [text[kept : found.start()], NOT_A_BREAK.sub(" ", text[found.start() : at])]
+        out += [text[kept : found.start()], NON_LINE_BREAK.sub(" ", text[found.start() : at])]
         kept = at
     return "".join(out) + text[kept:]
 
@@ -212,7 +214,7 @@ def _require_few(path: Path) -> None:
     """Count what a parser would make an object of, each many times as large in memory as on disk."""
     groups = values = 0
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
+        while block := file.read(BLOCK_BYTES):
             groups += block.count(b"{") + block.count(b"[")
             values += block.count(b",")
     for count, most, what in [(groups, MAX_GROUPS, "mappings and lists"), (values, MAX_VALUES, "values")]:
@@ -303,7 +305,7 @@ def read_bytes(path: str | os.PathLike[str], wanted: str, most: int = MAX_TEXT) 
         >>> read_bytes("a.txt", "a table")
         b'1 2'
     """
-    path = require_file(path, wanted, EXPORT)
+    path = require_file(path, wanted, EXPORT_CURE)
     try:
         with path.open("rb") as file:
             data = file.read(most + 1)
@@ -329,11 +331,11 @@ def read_text(path: str | os.PathLike[str], wanted: str, most: int = MAX_TEXT) -
     except UnicodeDecodeError as error:
         raise RaymarchError(f"{path}: byte {error.start} is not UTF-8, want {wanted}; save it as UTF-8") from error
     if "\0" in text:
-        raise RaymarchError(f"{path}: has null characters, want {wanted}; {EXPORT}")
+        raise RaymarchError(f"{path}: has null characters, want {wanted}; {EXPORT_CURE}")
     return text
 
 
-def finite(word: object, where: str) -> float:
+def finite_number(word: object, where: str) -> float:
     """Finite number of a word of a text; else RaymarchError, opened by `where`.
 
     Example:
@@ -345,13 +347,13 @@ def finite(word: object, where: str) -> float:
             raise ValueError
         value = float(word)
     except ValueError:
-        raise RaymarchError(f"{where} is {short(word)}, want a number; {EXPORT}") from None
+        raise RaymarchError(f"{where} is {short_value(word)}, want a number; {EXPORT_CURE}") from None
     if not math.isfinite(value):
-        raise RaymarchError(f"{where} is {word}, want a finite number; {EXPORT}")
+        raise RaymarchError(f"{where} is {word}, want a finite number; {EXPORT_CURE}")
     return value
 
 
-def finites(text: str | Sequence[str], count: int, where: str) -> list[float]:
+def finite_numbers(text: str | Sequence[str], count: int, where: str) -> list[float]:
     """Finite numbers of a text, exactly `count`, separated by spaces or lines; else RaymarchError.
 
     Example:
@@ -361,8 +363,8 @@ def finites(text: str | Sequence[str], count: int, where: str) -> list[float]:
     words = text.split(maxsplit=count + 1) if isinstance(text, str) else text
     if len(words) != count:
         came = f"more than {count}" if len(words) > count else str(len(words))
-        raise RaymarchError(f"{where}: has {came} numbers, want {count}; {EXPORT}")
-    return [finite(word, f"{where}, number {i + 1}") for i, word in enumerate(words)]
+        raise RaymarchError(f"{where}: has {came} numbers, want {count}; {EXPORT_CURE}")
+    return [finite_number(word, f"{where}, number {i + 1}") for i, word in enumerate(words)]
 
 
 def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
@@ -396,13 +398,13 @@ def read_npz(path: str | os.PathLike[str], wanted: str) -> dict[str, np.ndarray]
             members = archive.infolist()
             names = [member.filename for member in members]
             if len(members) > MAX_MEMBERS or len(set(names)) < len(names):
-                raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {EXPORT}")
+                raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {EXPORT_CURE}")
             chosen = [one for one in members if one.filename.startswith(wanted) and one.filename.endswith(".npy")]
             if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in chosen):
                 # What unpacks without a limit, too.
-                raise RaymarchError(f"{path}: is packed as no NumPy packs it; {EXPORT}")
+                raise RaymarchError(f"{path}: is packed as no NumPy packs it; {EXPORT_CURE}")
             if (size := sum(one.file_size for one in chosen)) > MAX_NPY_BYTES:
-                raise RaymarchError(f"{path}: its arrays declare {size:,} bytes, want {MAX_NPY_BYTES:,}; {EXPORT}")
+                raise RaymarchError(f"{path}: its arrays declare {size:,} bytes, want {MAX_NPY_BYTES:,}; {EXPORT_CURE}")
             return {
                 one.filename.removesuffix(".npy"): _array(_member(archive, one), f"{path}: {one.filename}")
                 for one in chosen
@@ -410,9 +412,9 @@ def read_npz(path: str | os.PathLike[str], wanted: str) -> dict[str, np.ndarray]
     except RaymarchError:
         raise
     except Exception as error:  # zipfile raises anything from struct.error to NotImplementedError for damaged files
-        if isinstance(error, FAULTS_OF_OURS) and not isinstance(error, NotImplementedError):
-            raise RaymarchError(f"{path}: {fault_of_ours(error)}") from error
-        raise RaymarchError(f"{path}: is no whole NumPy archive ({one_line(error)}); {EXPORT}") from error
+        if isinstance(error, PROGRAM_FAULTS) and not isinstance(error, NotImplementedError):
+            raise RaymarchError(f"{path}: {program_fault(error)}") from error
+        raise RaymarchError(f"{path}: is no whole NumPy archive ({one_line(error)}); {EXPORT_CURE}") from error
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -427,25 +429,25 @@ def _array(data: bytes, where: str) -> np.ndarray:
         version = np.lib.format.read_magic(file)
         known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in known:
-            raise RaymarchError(f"{where}: is of version {version} of NumPy's files, want 1 or 2; {EXPORT}")
+            raise RaymarchError(f"{where}: is of version {version} of NumPy's files, want 1 or 2; {EXPORT_CURE}")
         read = known[version]
         shape, by_columns, dtype = read(file, max_header_size=MAX_HEADER)
         if dtype.kind not in "fiu" or dtype.hasobject:
-            raise RaymarchError(f"{where}: holds {str(dtype)[:60]}, want numbers; {EXPORT}")
+            raise RaymarchError(f"{where}: holds {str(dtype)[:60]}, want numbers; {EXPORT_CURE}")
         declared, there = math.prod(shape) * dtype.itemsize, len(data) - file.tell()
         if declared != there or any(n < 0 for n in shape):
-            raise RaymarchError(f"{where}: declares {declared} bytes but holds {there}; {EXPORT}")
+            raise RaymarchError(f"{where}: declares {declared} bytes but holds {there}; {EXPORT_CURE}")
         flat = np.frombuffer(data, dtype, offset=file.tell())
         array = flat.reshape(shape, order="F" if by_columns else "C").astype(np.float64)
     except RaymarchError:
         raise
     except Exception as error:  # NumPy raises anything from SyntaxError to struct.error for damaged headers
-        if isinstance(error, FAULTS_OF_OURS):
-            raise RaymarchError(f"{where}: {fault_of_ours(error)}") from error
-        raise RaymarchError(f"{where}: is no whole NumPy array ({one_line(error)}); {EXPORT}") from error
+        if isinstance(error, PROGRAM_FAULTS):
+            raise RaymarchError(f"{where}: {program_fault(error)}") from error
+        raise RaymarchError(f"{where}: is no whole NumPy array ({one_line(error)}); {EXPORT_CURE}") from error
     if not np.isfinite(array).all():
         at = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise RaymarchError(f"{where}: is {array[tuple(at)]} at {tuple(at)}, want finite numbers; {EXPORT}")
+        raise RaymarchError(f"{where}: is {array[tuple(at)]} at {tuple(at)}, want finite numbers; {EXPORT_CURE}")
     return array
 
 
@@ -472,24 +474,24 @@ def parse_xml(data: bytes, path: str | os.PathLike[str]) -> ElementTree.Element:
         >>> parse_xml(b"<a><b/></a>", "a.xml").tag
         'a'
     """
-    told = DECLARED.match(data[:200])
+    told = DECLARED_ENCODING.match(data[:200])
     letters = told.group(1).decode().lower() if told else "utf-8"
     letters = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else letters
-    if not LETTERS.fullmatch(letters):
+    if not XML_CHARACTERS.fullmatch(letters):
         raise RaymarchError(f"{path}: says letters of {letters!r}, which are not known; save it as UTF-8")
     try:
         text = data.decode("utf-8-sig" if letters in ("utf-8", "utf8") else letters)
     except UnicodeDecodeError as error:
-        raise RaymarchError(f"{path}: byte {error.start} is not {letters.upper()}, want XML; {EXPORT}") from error
+        raise RaymarchError(f"{path}: byte {error.start} is not {letters.upper()}, want XML; {EXPORT_CURE}") from error
     if "\0" in text:
-        raise RaymarchError(f"{path}: has null characters, want XML; {EXPORT}")
+        raise RaymarchError(f"{path}: has null characters, want XML; {EXPORT_CURE}")
     return _root(text, path)
 
 
 def _root(text: str, path: str | os.PathLike[str]) -> ElementTree.Element:
     """Root element of a text; RaymarchError as `read_xml`."""
     if "<!DOCTYPE" in text.upper() or "<!ENTITY" in text.upper():
-        raise RaymarchError(f"{path}: has a document type or entities, want plain XML; {EXPORT}")
+        raise RaymarchError(f"{path}: has a document type or entities, want plain XML; {EXPORT_CURE}")
     if text.count("<") > MAX_TAGS:
         raise RaymarchError(f"{path}: has {text.count('<'):,} tags, want at most {MAX_TAGS:,}; split it")
     parser: ElementTree.XMLPullParser = ElementTree.XMLPullParser(("start", "end"))
@@ -502,12 +504,12 @@ def _root(text: str, path: str | os.PathLike[str]) -> ElementTree.Element:
                 root = element if root is None else root
                 depth += 1 if kind == "start" else -1
                 if depth > MAX_DEPTH:
-                    raise RaymarchError(f"{path}: is nested over {MAX_DEPTH} levels deep; {EXPORT}")
+                    raise RaymarchError(f"{path}: is nested over {MAX_DEPTH} levels deep; {EXPORT_CURE}")
         parser.close()
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         if isinstance(error, RaymarchError):
             raise
-        raise RaymarchError(f"{path}: is not XML ({one_line(error)}); {EXPORT}") from error
+        raise RaymarchError(f"{path}: is not XML ({one_line(error)}); {EXPORT_CURE}") from error
     if not isinstance(root, ElementTree.Element):
-        raise RaymarchError(f"{path}: is not XML (no element found); {EXPORT}")
+        raise RaymarchError(f"{path}: is not XML (no element found); {EXPORT_CURE}")
     return root

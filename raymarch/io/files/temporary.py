@@ -18,25 +18,25 @@ try:
 except ImportError:  # Windows has no such locks; there nothing is swept
     fcntl = None  # type: ignore[assignment]
 
-OURS = re.compile(r"\.raymarch-([0-9a-f]{8}-)?[0-9a-f]{16}\.tmp(\.[\w.+-]+)?")
-DAY = 86_400.0  # seconds
-LOCK = ".lock"
-NO_MACHINE = ".raymarch-"  # how names of files begin of which their age alone tells that they are dead
+TEMPORARY_NAME = re.compile(r"\.raymarch-([0-9a-f]{8}-)?[0-9a-f]{16}\.tmp(\.[\w.+-]+)?")
+DAY_SECONDS = 86_400.0  # seconds
+LOCK_SUFFIX = ".lock"
+ANONYMOUS_PREFIX = ".raymarch-"  # how names of files begin of which their age alone tells that they are dead
 
 
 def _prefix() -> str:
     """How names of this machine's files begin: on a shared disk the locks of another may not be seen."""
-    return f"{NO_MACHINE}{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
+    return f"{ANONYMOUS_PREFIX}{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
 
 
 @contextlib.contextmanager
-def temporary_in(folder: Path, suffix: str = "") -> Iterator[Path]:
+def temporary_path(folder: Path, suffix: str = "") -> Iterator[Path]:
     """Temporary file: the path of a new empty one in `folder`; it is removed at the end if it still has that name.
 
     The name ends in `suffix`, which writers of some formats add where it is missing.
 
-    As long as its process lives it is locked, which `sweep` respects; where a lock keeps its writer out too its name
-    tells no machine, and `sweep` waits a day. Raises OSError where the system refuses.
+    As long as its process lives it is locked, which `remove_stale` respects; where a lock keeps its writer out too its
+    name tells no machine, and `remove_stale` waits a day. Raises OSError where the system refuses.
 
     Example:
         >>> with temporary_in(Path(".")) as temporary:
@@ -59,18 +59,18 @@ def _new_file(folder: Path, suffix: str) -> tuple[Path, int | None]:
         path = folder / f"{begins}{secrets.token_hex(8)}.tmp{suffix}"
         # Not tempfile: its files are for the owner only, whatever the umask says.
         held = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-        if fcntl is None or begins == NO_MACHINE:
+        if fcntl is None or begins == ANONYMOUS_PREFIX:
             os.close(held)  # on Windows an open file cannot be renamed
             return path, None
-        with contextlib.suppress(OSError):  # a disk without locks, on which `sweep` gets none either
+        with contextlib.suppress(OSError):  # a disk without locks, on which `remove_stale` gets none either
             # Shared, for HDF5 locks what it reads: it may open the file as soon as that has its name.
             fcntl.flock(held, fcntl.LOCK_SH)
         if os.fstat(held).st_nlink:  # else swept between its birth and its lock
-            if suffix == LOCK or not _is_kept_out(path):
+            if suffix == LOCK_SUFFIX or not _is_kept_out(path):
                 return path, held
-            begins = NO_MACHINE
+            begins = ANONYMOUS_PREFIX
         os.close(held)
-        if begins == NO_MACHINE:
+        if begins == ANONYMOUS_PREFIX:
             with contextlib.suppress(OSError):
                 path.unlink()
 
@@ -87,7 +87,7 @@ def _is_kept_out(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def temporary_folder_in(folder: Path) -> Iterator[Path]:
+def temporary_folder(folder: Path) -> Iterator[Path]:
     """Temporary folder: a new empty one in `folder`; it is removed at the end with all that is in it.
 
     A file beside it, of its name and `.lock`, says that its process lives. Folders of dead ones are removed first.
@@ -97,9 +97,9 @@ def temporary_folder_in(folder: Path) -> Iterator[Path]:
         >>> with temporary_folder_in(Path(".")) as temporary:
         ...     _ = (temporary / "notes.txt").write_text("soon gone")
     """
-    sweep(folder)
-    with temporary_in(folder, LOCK) as lock:
-        path = lock.with_name(lock.name.removesuffix(LOCK))
+    remove_stale(folder)
+    with temporary_path(folder, LOCK_SUFFIX) as lock:
+        path = lock.with_name(lock.name.removesuffix(LOCK_SUFFIX))
         try:
             path.mkdir()
             yield path
@@ -107,7 +107,7 @@ def temporary_folder_in(folder: Path) -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def sweep(folder: Path) -> None:
+def remove_stale(folder: Path) -> None:
     """Clean-up of the temporary files and folders in `folder` whose processes are dead; says nothing if it cannot.
 
     Of this machine's their locks tell, of others' files that they were left alone for a day. A folder is nobody's once
@@ -118,19 +118,19 @@ def sweep(folder: Path) -> None:
     folders: list[Path] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+            if TEMPORARY_NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
                 folders += [Path(entry.path)] if entry.name.startswith(_prefix()) else []
-            elif OURS.fullmatch(entry.name) and (entry.name.startswith(_prefix()) or _is_old(entry)):
+            elif TEMPORARY_NAME.fullmatch(entry.name) and (entry.name.startswith(_prefix()) or _is_old(entry)):
                 with contextlib.suppress(OSError):
                     _remove_if_dead(entry.path)
     for path in folders:
-        if not path.with_name(path.name + LOCK).exists():
+        if not path.with_name(path.name + LOCK_SUFFIX).exists():
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_old(entry: os.DirEntry) -> bool:
     """Whether a file of another machine, or of a raymarch that told none, was left alone for a day."""
-    return time.time() - entry.stat(follow_symlinks=False).st_mtime > DAY
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime > DAY_SECONDS
 
 
 def _remove_if_dead(path: str) -> None:

@@ -13,16 +13,16 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.io.image_sets.plausible import require_plausible
-from raymarch.io.images.header import SIDEWAYS
+from raymarch.io.images.header import SIDEWAYS_ORIENTATIONS
 
-OPENCV = np.diag([1.0, -1.0, -1.0, 1.0])  # camera axes of OpenCV: x right, y down, looking along z
+CAMERA_FROM_OPENCV = np.diag([1.0, -1.0, -1.0, 1.0])  # camera axes of OpenCV: x right, y down, looking along z
 MIN_SKEW, MAX_SKEW = 0.01, 0.5  # pixels that it moves the image's edge by: fewer are not said, more are refused
 QUARTERS = {3: 2, 6: 1, 8: -1}  # EXIF's orientation: quarters of a turn to the right that make the image upright
 MIRRORED = (2, 4, 5, 7)  # orientations whose upright image no camera of the one before shows
 
 
 @contextmanager
-def naming(where: str) -> Iterator[None]:
+def name_errors(where: str) -> Iterator[None]:
     """Context whose RaymarchErrors open with `where`.
 
     Example:
@@ -67,7 +67,7 @@ class Calibration:
         Raises RaymarchError, opened by `where`, for another aspect, and for what no camera has.
         """
         full = self.size or (width, height)
-        with naming(where):
+        with name_errors(where):
             size = (width, height)
             return sized(world_from_camera, self.focal, self.principal, full, self.lens, size, where, orientation)
 
@@ -123,7 +123,7 @@ def sized(
 
 def stored_size(size: tuple[int, int], orientation: int) -> tuple[int, int]:
     """Size of an image before EXIF turned it to one of a size."""
-    return size[::-1] if orientation in SIDEWAYS else size
+    return size[::-1] if orientation in SIDEWAYS_ORIENTATIONS else size
 
 
 def _alike(full: Sequence[float], size: Sequence[int]) -> bool:
@@ -158,7 +158,9 @@ def _turned_lens(lens: Lens, quarters: int) -> Lens:
     return replace(lens, coefficients=tuple(numbers.values()))
 
 
-def of_matrix(matrix: np.ndarray, where: str, shift: float = 0.0) -> tuple[tuple[float, float], tuple[float, float]]:
+def calibration_of_matrix(
+    matrix: np.ndarray, where: str, shift: float = 0.0
+) -> tuple[tuple[float, float], tuple[float, float]]:
     """Focal and principal point [pixel] of a calibration matrix K (3, 3), the latter moved by `shift`.
 
     `shift` is 0.5 where pixel centres lie at whole numbers. A camera of ours has no skew: what moves the image's edge
@@ -185,7 +187,7 @@ def of_matrix(matrix: np.ndarray, where: str, shift: float = 0.0) -> tuple[tuple
     return (fx, fy), (cx + shift, cy + shift)
 
 
-def of_projection(projection: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
+def calibration_of_projection(projection: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Calibration matrix K (3, 3) and `world_from_camera` (4, 4), axes of ours, of a projection P = K [R | t] (3, 4).
 
     Raises RaymarchError, opened by `where`, for a matrix that is no projection.
@@ -208,4 +210,4 @@ def of_projection(projection: np.ndarray, where: str) -> tuple[np.ndarray, np.nd
         rotation = -rotation
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = rotation.T, centre
-    return np.triu(matrix / matrix[2, 2]), pose @ OPENCV
+    return np.triu(matrix / matrix[2, 2]), pose @ CAMERA_FROM_OPENCV

@@ -9,24 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, short
+from raymarch.errors import RaymarchError, short_value
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.io.image_sets.calibration import naming, sized, stored_size
-from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
-from raymarch.io.image_sets.json_values import flag, matrix, number
-from raymarch.io.images.header import MOST_PIXELS
+from raymarch.io.image_sets.calibration import name_errors, sized, stored_size
+from raymarch.io.image_sets.camera_models import UNDISTORT_CURE, brown_lens, simplest_lens
+from raymarch.io.image_sets.json_values import read_flag, read_matrix, read_number
+from raymarch.io.images.header import MAX_PIXELS
 from raymarch.views.world_origin import moved_pose
 
-DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
-PERSPECTIVE = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")
-FISHEYE = "OPENCV_FISHEYE"
+DISTORTION_KEYS = ("k1", "k2", "k3", "k4", "p1", "p2")
+PERSPECTIVE_MODELS = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")
+FISHEYE_MODEL = "OPENCV_FISHEYE"
 RADIAL_TERMS = {"SIMPLE_RADIAL": ("simple_radial", 1), "RADIAL": ("radial", 2)}  # lenses that have the first k alone
-FOCALS = ("{}_fov", "fl_{}", "camera_angle_{}")  # the first that is there counts
+FOCAL_KEYS = ("{}_fov", "fl_{}", "camera_angle_{}")  # the first that is there counts
 UNREAD_LENSES = ("ftheta_p0", "latlong", "equirectangular", "orthographic")  # lenses of instant-ngp's
-OTHER_TERMS = ("k5", "k6", "p3", "p4", "s1", "s2", "s3", "s4", "b1", "b2", "skew")  # of lenses elsewhere
-CROP = "fisheye_crop_radius"  # of nerfstudio's
-AXES = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}  # what camera axes are times ours, other than OpenGL's
+UNREAD_TERMS = ("k5", "k6", "p3", "p4", "s1", "s2", "s3", "s4", "b1", "b2", "skew")  # of lenses elsewhere
+CROP_KEY = "fisheye_crop_radius"  # of nerfstudio's
+# what camera axes are times ours, other than OpenGL's
+AXIS_SIGNS = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}
 
 
 def camera_by_keys(
@@ -57,11 +58,13 @@ def camera_by_keys(
     """
     lens = _lens(settings, where)
     stored = stored_size((width, height), orientation)
-    full = [number(settings.get(name, size), f"{where}: {name}") for name, size in zip("wh", stored, strict=True)]
+    full = [read_number(settings.get(name, size), f"{where}: {name}") for name, size in zip("wh", stored, strict=True)]
     pose = moved_pose(pose_by_keys(settings, where), origin)
-    with naming(where):
+    with name_errors(where):
         focal = _focal(settings, full, where)
-        centre = [number(settings.get(f"c{a}", size / 2), f"{where}: c{a}") for a, size in zip("xy", full, strict=True)]
+        centre = [
+            read_number(settings.get(f"c{a}", size / 2), f"{where}: c{a}") for a, size in zip("xy", full, strict=True)
+        ]
         return sized(pose, focal, centre, full, lens, (width, height), where, orientation, sensor=True)
 
 
@@ -69,20 +72,20 @@ def pose_by_keys(settings: Mapping[str, Any], where: str) -> np.ndarray:
     """Pose (4, 4) with our camera axes; amid the two of a rolling shutter, which is not modelled."""
     both = [f"transform_matrix_{end}" for end in ("start", "end")]
     if "transform_matrix" in settings or not all(name in settings for name in both):
-        pose = matrix(settings.get("transform_matrix"), f"{where}: transform_matrix")
+        pose = read_matrix(settings.get("transform_matrix"), f"{where}: transform_matrix")
     else:
-        pose = np.mean([matrix(settings[name], f"{where}: {name}") for name in both], axis=0)
+        pose = np.mean([read_matrix(settings[name], f"{where}: {name}") for name in both], axis=0)
         left, _, right = np.linalg.svd(pose[:3, :3])
         pose[:3, :3] = left @ right
-    for key, axes in AXES.items():
-        if flag(settings.get(key), f"{where}: {key}"):
+    for key, axes in AXIS_SIGNS.items():
+        if read_flag(settings.get(key), f"{where}: {key}"):
             pose[:3, :3] *= axes
     return pose
 
 
 def _focal(settings: ChainMap[str, Any], full: Sequence[float], where: str) -> tuple[float, float]:
     """Focal lengths [pixel], one for both where only one is told."""
-    keys = [kind.format(axis) for axis in "xy" for kind in FOCALS]
+    keys = [kind.format(axis) for axis in "xy" for kind in FOCAL_KEYS]
     level = next((level for level in settings.maps if any(key in level for key in keys)), settings.maps[-1])
     found = [_focal_along(axis, level, size, where) for axis, size in zip("xy", full, strict=True)]
     if found == [None, None]:
@@ -92,13 +95,13 @@ def _focal(settings: ChainMap[str, Any], full: Sequence[float], where: str) -> t
 
 
 def _focal_along(axis: str, level: Mapping[str, Any], size: float, where: str) -> float | None:
-    degrees, pixels, radians = (kind.format(axis) for kind in FOCALS)
+    degrees, pixels, radians = (kind.format(axis) for kind in FOCAL_KEYS)
     if degrees in level:
-        angle = np.deg2rad(number(level[degrees], f"{where}: {degrees}"))
+        angle = np.deg2rad(read_number(level[degrees], f"{where}: {degrees}"))
     elif pixels in level:
-        return number(level[pixels], f"{where}: {pixels}")
+        return read_number(level[pixels], f"{where}: {pixels}")
     elif radians in level:
-        angle = number(level[radians], f"{where}: {radians}")
+        angle = read_number(level[radians], f"{where}: {radians}")
         if np.pi < angle < 180:
             raise RaymarchError(
                 f"{where}: {radians} is {angle:g} rad, want less than pi; if it is in degrees, {np.deg2rad(angle):.4g}"
@@ -120,43 +123,47 @@ def is_fisheye(settings: Mapping[str, Any], where: str) -> bool:
         >>> is_fisheye({"camera_model": "OPENCV_FISHEYE"}, "frame 0")
         True
     """
-    return flag(settings.get("is_fisheye"), f"{where}: is_fisheye") or settings.get("camera_model") == FISHEYE
+    return (
+        read_flag(settings.get("is_fisheye"), f"{where}: is_fisheye") or settings.get("camera_model") == FISHEYE_MODEL
+    )
 
 
 def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
     for name in UNREAD_LENSES:
         if settings.get(name):
-            raise RaymarchError(f"{where}: the lens {name.removesuffix('_p0')} is not read; {UNDISTORT}")
-    for name in OTHER_TERMS:
-        if settings.get(name) and number(settings[name], f"{where}: {name}"):
-            term = f"{name} is {short(settings[name])}, a term of a lens that is not read"
-            raise RaymarchError(f"{where}: {term}; {UNDISTORT}")
+            raise RaymarchError(f"{where}: the lens {name.removesuffix('_p0')} is not read; {UNDISTORT_CURE}")
+    for name in UNREAD_TERMS:
+        if settings.get(name) and read_number(settings[name], f"{where}: {name}"):
+            term = f"{name} is {short_value(settings[name])}, a term of a lens that is not read"
+            raise RaymarchError(f"{where}: {term}; {UNDISTORT_CURE}")
     fisheye = is_fisheye(settings, where)
-    model = settings.get("camera_model", PERSPECTIVE[-1])
-    if model not in (*PERSPECTIVE, FISHEYE):
-        wanted = ", ".join([*PERSPECTIVE, FISHEYE])
-        raise RaymarchError(f"{where}: camera_model is {short(model)}, want {wanted}; {UNDISTORT}")
+    model = settings.get("camera_model", PERSPECTIVE_MODELS[-1])
+    if model not in (*PERSPECTIVE_MODELS, FISHEYE_MODEL):
+        wanted = ", ".join([*PERSPECTIVE_MODELS, FISHEYE_MODEL])
+        raise RaymarchError(f"{where}: camera_model is {short_value(model)}, want {wanted}; {UNDISTORT_CURE}")
     values = _distortion(settings, where)
     k, p = values[:4], values[4:]
     if fisheye:
         if any(p):
-            raise RaymarchError(f"{where}: a fisheye lens with p1, p2 of {p[0]:g}, {p[1]:g} is not read; {UNDISTORT}")
+            raise RaymarchError(
+                f"{where}: a fisheye lens with p1, p2 of {p[0]:g}, {p[1]:g} is not read; {UNDISTORT_CURE}"
+            )
         return Lens("fisheye", tuple(k))
     name, count = RADIAL_TERMS.get(model, ("", 0))
     if count and not any(values[count:]):
-        return simplest(name, values[:count])
-    return brown(k, p)
+        return simplest_lens(name, values[:count])
+    return brown_lens(k, p)
 
 
 def _distortion(settings: ChainMap[str, Any], where: str) -> list[float]:
     """k1, k2, k3, k4, p1, p2, 0 where missing; the fourth is of r^8 unless the lens is a fisheye."""
     listed = settings.get("distortion_params")
     if listed is None:
-        return [number(settings.get(name, 0.0), f"{where}: {name}") for name in DISTORTION]
-    if not isinstance(listed, list) or len(listed) != len(DISTORTION):
-        wanted = f"the {len(DISTORTION)} numbers {', '.join(DISTORTION)}"
-        raise RaymarchError(f"{where}: distortion_params is {short(listed)}, want {wanted}; export it again")
-    return [number(value, f"{where}: distortion_params") for value in listed]
+        return [read_number(settings.get(name, 0.0), f"{where}: {name}") for name in DISTORTION_KEYS]
+    if not isinstance(listed, list) or len(listed) != len(DISTORTION_KEYS):
+        wanted = f"the {len(DISTORTION_KEYS)} numbers {', '.join(DISTORTION_KEYS)}"
+        raise RaymarchError(f"{where}: distortion_params is {short_value(listed)}, want {wanted}; export it again")
+    return [read_number(value, f"{where}: distortion_params") for value in listed]
 
 
 def size_by_keys(settings: Mapping[str, Any], where: str) -> tuple[float, float] | None:
@@ -170,8 +177,8 @@ def size_by_keys(settings: Mapping[str, Any], where: str) -> tuple[float, float]
     """
     if settings.get("w") is None or settings.get("h") is None:
         return None
-    width, height = (number(settings[name], f"{where}: {name}") for name in "wh")
-    if not (1 <= width <= MOST_PIXELS and 1 <= height <= MOST_PIXELS and width * height <= MOST_PIXELS):
+    width, height = (read_number(settings[name], f"{where}: {name}") for name in "wh")
+    if not (1 <= width <= MAX_PIXELS and 1 <= height <= MAX_PIXELS and width * height <= MAX_PIXELS):
         raise RaymarchError(f"{where}: w x h is {width:g} x {height:g}, want the size of an image; correct them")
     return width, height
 
@@ -185,8 +192,10 @@ def crop_radius(settings: Mapping[str, Any], width: int, height: int, where: str
         >>> crop_radius({"fisheye_crop_radius": 6, "w": 16, "h": 12}, 8, 6, "frame 0")
         3.0
     """
-    radius = number(settings.get(CROP), f"{where}: {CROP}")
+    radius = read_number(settings.get(CROP_KEY), f"{where}: {CROP_KEY}")
     if not radius > 0:
-        raise RaymarchError(f"{where}: {CROP} is {radius:g} pixels, want a positive number; correct it or take it out")
-    full = [number(settings.get(name, size), f"{where}: {name}") for name, size in (("w", width), ("h", height))]
+        raise RaymarchError(
+            f"{where}: {CROP_KEY} is {radius:g} pixels, want a positive number; correct it or take it out"
+        )
+    full = [read_number(settings.get(name, size), f"{where}: {name}") for name, size in (("w", width), ("h", height))]
     return radius * math.hypot(width, height) / math.hypot(*full)

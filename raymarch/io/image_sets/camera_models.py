@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from raymarch.errors import RaymarchError, short
+from raymarch.errors import RaymarchError, short_value
 from raymarch.geometry.lens import Lens
 
 
@@ -30,7 +30,7 @@ class CameraModel(NamedTuple):
         return self.focals + 2 + sum(place is not None for place in self.coefficients)
 
 
-COLMAP = {  # by the number that stands for it in binary files
+COLMAP_MODELS = {  # by the number that stands for it in binary files
     0: CameraModel("SIMPLE_PINHOLE", 1, "pinhole"),
     1: CameraModel("PINHOLE", 2, "pinhole"),
     2: CameraModel("SIMPLE_RADIAL", 1, "simple_radial", (0,)),
@@ -52,9 +52,9 @@ UNREAD_COLMAP_MODELS = {  # what else COLMAP has, for messages
     16: "EUCM",
     17: "EQUIRECTANGULAR",
 }
-BY_NAME = {model.name: model for model in COLMAP.values()}
-UNDISTORT = "undistort the images, as colmap image_undistorter does"
-FLAT = (
+COLMAP_MODELS_BY_NAME = {model.name: model for model in COLMAP_MODELS.values()}
+UNDISTORT_CURE = "undistort the images, as colmap image_undistorter does"
+FLAT_MODELS = (
     "simple_radial",
     "radial",
     "opencv",
@@ -71,10 +71,13 @@ def camera_model(called: object, where: str) -> CameraModel:
         >>> camera_model(4, "camera 1").name
         'OPENCV'
     """
-    found = COLMAP.get(called) if isinstance(called, int) else BY_NAME.get(str(called))
+    found = COLMAP_MODELS.get(called) if isinstance(called, int) else COLMAP_MODELS_BY_NAME.get(str(called))
     if found is None:
-        name = UNREAD_COLMAP_MODELS.get(called, f"number {called}") if isinstance(called, int) else short(called)
-        raise RaymarchError(f"{where}: camera model {name} is not read, want one of {', '.join(BY_NAME)}; {UNDISTORT}")
+        name = UNREAD_COLMAP_MODELS.get(called, f"number {called}") if isinstance(called, int) else short_value(called)
+        raise RaymarchError(
+            f"{where}: camera model {name} is not read, want one of {', '.join(COLMAP_MODELS_BY_NAME)}; "
+            f"{UNDISTORT_CURE}"
+        )
     return found
 
 
@@ -86,10 +89,10 @@ def lens_of(model: CameraModel, parameters: Sequence[float]) -> Lens:
         (0.1, 0.2, 0.0, 0.3, 0.4)
     """
     rest = parameters[model.focals + 2 :]
-    return simplest(model.lens, [0.0 if place is None else rest[place] for place in model.coefficients])
+    return simplest_lens(model.lens, [0.0 if place is None else rest[place] for place in model.coefficients])
 
 
-def brown(radial: Sequence[float], tangential: Sequence[float]) -> Lens:
+def brown_lens(radial: Sequence[float], tangential: Sequence[float]) -> Lens:
     """Brown's lens by k1, k2, k3, k4, of which the fourth is of r^8, and OpenCV's p1, p2.
 
     Example:
@@ -97,17 +100,17 @@ def brown(radial: Sequence[float], tangential: Sequence[float]) -> Lens:
         (0.1, 0.0, 0.0, 0.0, 0.2)
     """
     *three, k4 = radial
-    return simplest("radial8", (*radial, *tangential)) if k4 else simplest("opencv", (*three, *tangential))
+    return simplest_lens("radial8", (*radial, *tangential)) if k4 else simplest_lens("opencv", (*three, *tangential))
 
 
-def simplest(name: str, coefficients: Sequence[float]) -> Lens:
+def simplest_lens(name: str, coefficients: Sequence[float]) -> Lens:
     """Lens of a name, or the pinhole that it is where nothing is distorted, which is marched faster.
 
     Example:
         >>> simplest("radial", (0.0, 0.0)).model
         'pinhole'
     """
-    if name in FLAT and not any(coefficients):
+    if name in FLAT_MODELS and not any(coefficients):
         return Lens()
     if name == "fov":
         coefficients = [abs(one) for one in coefficients]  # of which the lens is an even function

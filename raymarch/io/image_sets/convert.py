@@ -11,7 +11,7 @@ from pathlib import Path
 
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import require_writable
-from raymarch.io.files.ours import require_ours
+from raymarch.io.files.authorship import require_ours
 from raymarch.io.image_sets.hdf5 import image_set
 from raymarch.io.image_sets.load import load_views, splits_of
 from raymarch.views.views import Views
@@ -71,12 +71,12 @@ def convert(
             seen(name, views)
             yield name, replace(views, source=sources.get(name, views.source))
 
-    with _said_once():
+    with _log_once():
         return write_views(found(), target)
 
 
 @contextmanager
-def _said_once() -> Iterator[None]:
+def _log_once() -> Iterator[None]:
     """Context in which the log says each line once, though each split is read by itself."""
     said: set[str] = set()
 

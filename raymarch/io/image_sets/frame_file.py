@@ -10,12 +10,12 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from urllib.parse import unquote
 
-from raymarch.errors import RaymarchError, named, one_line, short
+from raymarch.errors import RaymarchError, first_names, one_line, short_value
 from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 
 MASK_ARRAYS = (".npy", ".npz", ".h5")  # suffixes that other programs give to masks
-IS_THERE = " is there"
-AS_LISTED = "rename the files to the names that are listed, whatever their format, or correct the list"
+IS_THERE_HINT = " is there"
+RENAME_CURE = "rename the files to the names that are listed, whatever their format, or correct the list"
 UNENCODABLE = (
     f"cannot be a file's name where the system's encoding is {sys.getfilesystemencoding()}; set the environment"
     " variable PYTHONUTF8=1 or LC_ALL=C.UTF-8"
@@ -43,36 +43,37 @@ def frame_file(
     Raises RaymarchError, opened by `where` and what the set calls the path, for one that leads elsewhere or is none.
     """
     if not isinstance(text, str) or not text or "\0" in text:
-        raise RaymarchError(f"{where}: {key} is {short(text)}, want the path of a file; export it again")
+        raise RaymarchError(f"{where}: {key} is {short_value(text)}, want the path of a file; export it again")
     if "://" in text:
-        raise RaymarchError(f"{where}: {key} {short(text)} is a URL, want a file in {folder}; download it there")
+        raise RaymarchError(f"{where}: {key} {short_value(text)} is a URL, want a file in {folder}; download it there")
     absolute = PurePosixPath(text).is_absolute() or bool(PureWindowsPath(text).anchor)
     try:
-        path = _inner(folder, text, image) if absolute else _found(folder, text, image)
+        path = _find_inner(folder, text, image) if absolute else _find_file(folder, text, image)
         if path is None:
             raise RaymarchError(
-                f"{where}: {key} {short(text)} is absolute, want one relative to {folder}, nor is its end a file there;"
+                f"{where}: {key} {short_value(text)} is absolute, want one relative to {folder}, nor is its end a "
+                "file there;"
                 " copy the file into it, and shorten the path"
             )
         inside = path.resolve().is_relative_to(root)
     except RaymarchError:
         raise
     except UnicodeEncodeError as error:
-        raise RaymarchError(f"{where}: {key} {short(text)} {UNENCODABLE}") from error
+        raise RaymarchError(f"{where}: {key} {short_value(text)} {UNENCODABLE}") from error
     except (OSError, RuntimeError, ValueError) as error:
-        raise RaymarchError(f"{where}: {key} {short(text)} is no path ({one_line(error)}); correct it") from error
+        raise RaymarchError(f"{where}: {key} {short_value(text)} is no path ({one_line(error)}); correct it") from error
     upwards = ".." in PureWindowsPath(text).parts  # which takes both kinds of slash
     if not inside and upwards:
-        raise RaymarchError(f"{where}: {key} {short(text)} leads out of {folder}; copy the file into it")
+        raise RaymarchError(f"{where}: {key} {short_value(text)} leads out of {folder}; copy the file into it")
     if not inside and not follow_links:
         raise RaymarchError(
-            f"{where}: {key} {short(text)} leads out of {folder} by a link; copy the file into it,"
+            f"{where}: {key} {short_value(text)} leads out of {folder} by a link; copy the file into it,"
             " or follow_links=True, --follow-links if you trust the set"
         )
     return path
 
 
-def tail(folder: Path, text: str) -> Path | None:
+def find_by_tail(folder: Path, text: str) -> Path | None:
     """Image in a folder by the longest end of a path of another machine that is there; None where no end is, or where
     the path is not absolute.
 
@@ -82,20 +83,20 @@ def tail(folder: Path, text: str) -> Path | None:
         'IMG_1.JPG'
     """
     absolute = PurePosixPath(text).is_absolute() or bool(PureWindowsPath(text).anchor)
-    return _inner(folder, text, True) if absolute else None
+    return _find_inner(folder, text, True) if absolute else None
 
 
-def _inner(folder: Path, text: str, image: bool) -> Path | None:
+def _find_inner(folder: Path, text: str, image: bool) -> Path | None:
     """File in a folder by the longest end of a path of another machine that is there; None where no end is."""
     parts = PureWindowsPath(text).parts[1:]  # which takes both kinds of slash
     for i in range(len(parts)):
-        if ".." not in parts[i:] and (path := _found(folder, "/".join(parts[i:]), image)).is_file():
+        if ".." not in parts[i:] and (path := _find_file(folder, "/".join(parts[i:]), image)).is_file():
             return path
     return None
 
 
-def _found(folder: Path, text: str, image: bool) -> Path:
-    """File of a path in a folder, however it is spelt: see `with_suffix` and `spelt_alike`."""
+def _find_file(folder: Path, text: str, image: bool) -> Path:
+    """File of a path in a folder, however it is spelt: see `find_suffix` and `find_by_spelling`."""
     path = folder / text
     if path.is_file() and not image:
         return path
@@ -106,16 +107,16 @@ def _found(folder: Path, text: str, image: bool) -> Path:
     for way in ways:
         path = folder / way
         if image and path.name not in ("", "..") and not (path.suffix.lower() in SUFFIXES and path.exists()):
-            path = with_suffix(path)
+            path = find_suffix(path)
         if path.exists() or path.is_symlink():
             return path
         first = path if first is None or way == text.replace("\\", "/") else first
     assert first is not None
-    alike = (spelt_alike(folder, folder / way) for way in ways if ".." not in PureWindowsPath(way).parts)
+    alike = (find_by_spelling(folder, folder / way) for way in ways if ".." not in PureWindowsPath(way).parts)
     return next((path for path in alike if path is not None), first)
 
 
-def with_suffix(path: Path) -> Path:
+def find_suffix(path: Path) -> Path:
     """The path with the suffix, or with the letters of the suffix, of the image that is there; .png where none is.
 
     A picture of a format that is not read stands back for one of its name that is: that is how it is converted.
@@ -130,7 +131,7 @@ def with_suffix(path: Path) -> Path:
     return path if known or path.is_file() or other else path.with_name(stem + SUFFIXES[0])
 
 
-def spelt_alike(folder: Path, path: Path) -> Path | None:
+def find_by_spelling(folder: Path, path: Path) -> Path | None:
     """The one file in a folder whose path differs in capitals or in Unicode's spelling alone, as disks of other systems
     take it for the same; None where there is none, or more than one.
 
@@ -164,7 +165,7 @@ def _alike(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def instead(file: Path) -> str:
+def missing_hint(file: Path) -> str:
     """What is there in place of a missing image, as far as it may be a reason."""
     if file.is_dir():
         return f"; {file.name} is a folder"
@@ -181,8 +182,8 @@ def instead(file: Path) -> str:
         return ""
     other = [name for name in others if Path(name).suffix.lower() in OTHER_SUFFIXES]
     if other:
-        return f"; {named(other, 3)} is there, of a format that is not read: convert it to PNG beside it"
-    return f"; {named(others, 3)}{IS_THERE}" if others else ""
+        return f"; {first_names(other, 3)} is there, of a format that is not read: convert it to PNG beside it"
+    return f"; {first_names(others, 3)}{IS_THERE_HINT}" if others else ""
 
 
 def unique_names(files: Sequence[Path], folder: Path) -> list[str]:

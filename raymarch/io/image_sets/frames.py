@@ -15,13 +15,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named, one_line
+from raymarch.errors import RaymarchError, first_names, one_line
 from raymarch.geometry.camera import Camera
-from raymarch.io.image_sets.frame_file import AS_LISTED, IS_THERE, instead, unique_names
+from raymarch.io.image_sets.frame_file import IS_THERE_HINT, RENAME_CURE, missing_hint, unique_names
 from raymarch.io.image_sets.plausible import doubts_of, few_odd
 from raymarch.io.image_sets.read_options import ReadOptions
-from raymarch.io.images.decode import decode, decode_alpha, decode_mask, headers, require_room, turn_with, turned
-from raymarch.io.images.header import Header, header
+from raymarch.io.images.decode import (
+    decode,
+    decode_alpha,
+    decode_mask,
+    read_headers,
+    require_room,
+    turn_upright,
+    turn_with,
+)
+from raymarch.io.images.header import Header, read_header
 from raymarch.system.resources import workers
 from raymarch.views.display_values import eight_bit, linear_of_srgb
 from raymarch.views.image_arrays import Images, Masks
@@ -30,7 +38,7 @@ from raymarch.views.views import Views
 
 log = logging.getLogger("raymarch")
 MAX_FRAMES = 20_000
-BAD: ContextVar[dict[Path, str] | None] = ContextVar("bad frames", default=None)
+BAD_FRAMES: ContextVar[dict[Path, str] | None] = ContextVar("bad frames", default=None)
 
 
 class Frame(NamedTuple):
@@ -98,23 +106,23 @@ def views_of_frames(
     require_few(len(frames), source)
     if options.cameras_alone:
         return _cameras_alone(frames, folder, source, options.downscale, origin)
-    there = [frames[i] for i in present([frame.file for frame in frames], source)]
+    there = [frames[i] for i in existing_images([frame.file for frame in frames], source)]
     files = [frame.file for frame in there]
     say_doubled(files, source)
-    found = headers(files)
-    kept = [not left_out(*of) for of in zip(files, map(_camera_of, there, found), strict=True)]
+    found = read_headers(files)
+    kept = [not is_left_out(*of) for of in zip(files, map(_camera_of, there, found), strict=True)]
     there, files, found = list(compress(there, kept)), list(compress(files, kept)), list(compress(found, kept))
     if not there:
         raise RaymarchError(f"{source}: no image is that of its camera; correct the numbers")
     cameras = [_camera_of(*of)() for of in zip(there, found, strict=True)]  # before what takes its time
     for said in doubts_of(cameras, [file.name for file in files]):
         log.warning("%s: %s", source, said)
-    cameras = [_smaller(camera, options.downscale, file) for camera, file in zip(cameras, files, strict=True)]
+    cameras = [_shrink_camera(camera, options.downscale, file) for camera, file in zip(cameras, files, strict=True)]
     sizes = [(camera.width, camera.height) for camera in cameras]
     require_room(found, sizes, files[0].parent, options.for_fit)  # before masks are decoded
     masks = _masks(there, found, sizes, source)
     images = decode(files, sizes, found, for_fit=options.for_fit)
-    images = with_given_alpha(images, files, found, [frame.alpha for frame in there], transparent)
+    images = add_alpha(images, files, found, [frame.alpha for frame in there], transparent)
     names = unique_names(files, folder)
     return Views(
         cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=options.downscale,
@@ -136,7 +144,7 @@ def _cameras_alone(
     cameras = []
     for frame in frames:
         if frame.file.is_file():
-            found = header(frame.file)
+            found = read_header(frame.file)
             camera = frame.camera(found.width, found.height, found.orientation)
         elif frame.size is not None:
             camera = frame.camera(round(frame.size[0]), round(frame.size[1]), 1)
@@ -145,7 +153,7 @@ def _cameras_alone(
                 f"{source}: {frame.file.name} is missing, and the set does not say its size, w and h; put it there, or"
                 " add them"
             )
-        cameras.append(_smaller(camera, downscale, frame.file))
+        cameras.append(_shrink_camera(camera, downscale, frame.file))
     black = np.zeros((1, 1, 1, 3), np.uint8)
     images = [np.broadcast_to(black[0], (camera.height, camera.width, 3)) for camera in cameras]
     alike = len({image.shape for image in images}) == 1
@@ -165,7 +173,7 @@ def _camera_of(frame: Frame, found: Header) -> Callable[[], Camera]:
     return partial(frame.camera, found.width, found.height, found.orientation)
 
 
-def _smaller(camera: Camera, downscale: float, file: Path) -> Camera:
+def _shrink_camera(camera: Camera, downscale: float, file: Path) -> Camera:
     """Camera of an image as much smaller: its size is rounded, and all else scaled by what came of that."""
     if downscale == 1:
         return camera
@@ -187,16 +195,16 @@ def bad_frames() -> Iterator[dict[Path, str]]:
         {}
     """
     bad: dict[Path, str] = {}
-    token = BAD.set(bad)
+    token = BAD_FRAMES.set(bad)
     try:
         yield bad
     finally:
-        BAD.reset(token)
+        BAD_FRAMES.reset(token)
 
 
-def left_out(file: Path, wanted: Callable[[], object]) -> bool:
+def is_left_out(file: Path, wanted: Callable[[], object]) -> bool:
     """Whether a file is bad, by the error of what is wanted of it, and bad ones are left out; else nothing is tried."""
-    bad = BAD.get()
+    bad = BAD_FRAMES.get()
     if bad is None or file in bad:
         return bad is not None
     try:
@@ -206,12 +214,12 @@ def left_out(file: Path, wanted: Callable[[], object]) -> bool:
     return file in bad
 
 
-def damaged(file: Path) -> bool:
+def is_damaged(file: Path) -> bool:
     """Whether an image cannot be decoded, where such ones are left out."""
-    return left_out(file, lambda: decode([file], for_fit=False))
+    return is_left_out(file, lambda: decode([file], for_fit=False))
 
 
-def present(files: Sequence[Path], source: Path, options: ReadOptions = ReadOptions()) -> list[int]:
+def existing_images(files: Sequence[Path], source: Path, options: ReadOptions = ReadOptions()) -> list[int]:
     """Indices of the images that exist; the log says which do not.
 
     All are taken for `options.cameras_alone`.
@@ -229,7 +237,7 @@ def present(files: Sequence[Path], source: Path, options: ReadOptions = ReadOpti
             raise RaymarchError(
                 f"{source}: {file.name} cannot be looked at ({one_line(error)}); check the path and its permissions"
             ) from error
-        if is_file and damaged(file):
+        if is_file and is_damaged(file):
             continue
         if is_file:
             there.append(i)
@@ -238,17 +246,17 @@ def present(files: Sequence[Path], source: Path, options: ReadOptions = ReadOpti
     if files and not (there or missing):
         raise RaymarchError(f"{source}: none of its images can be read; export them again")
     if missing:
-        hint = instead(missing[0])
-        some = named([_seen_from(source.parent, file) for file in missing]) + hint
+        hint = missing_hint(missing[0])
+        some = first_names([_relative_path(source.parent, file) for file in missing]) + hint
         if not there:
-            cure = AS_LISTED if hint.endswith(IS_THERE) else "put them there"
+            cure = RENAME_CURE if hint.endswith(IS_THERE_HINT) else "put them there"
             raise RaymarchError(f"{source}: all {len(missing)} images are missing ({some}); {cure}")
         message = "%s: %d of %d images are missing, going on without them (%s)"
         log.warning(message, source, len(missing), len(files), some)
     return there
 
 
-def _seen_from(folder: Path, file: Path) -> str:
+def _relative_path(folder: Path, file: Path) -> str:
     return str(file.relative_to(folder)) if file.is_relative_to(folder) else file.name
 
 
@@ -256,7 +264,7 @@ def say_doubled(files: Sequence[Path], source: Path) -> None:
     """Warning about images that are listed more than once."""
     again = [f"{file.name} {count} times" for file, count in Counter(files).items() if count > 1]
     if again:
-        log.warning("%s: some frames list the same image (%s)", source, named(again))
+        log.warning("%s: some frames list the same image (%s)", source, first_names(again))
 
 
 def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tuple[int, int]], source: Path) -> Masks:
@@ -264,7 +272,7 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
     missing = [frame.mask.name for frame in frames if frame.mask is not None and not frame.mask.is_file()]
     if missing:
         message = "%s: %d masks are missing, all pixels of their images count (%s); put them there, or take them out"
-        log.warning(message, source, len(missing), named(missing))
+        log.warning(message, source, len(missing), first_names(missing))
 
     def mask(frame: Frame, of: Header, size: tuple[int, int], around: np.ndarray | None) -> np.ndarray | None:
         if frame.mask is None or not frame.mask.is_file():
@@ -272,7 +280,7 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
         given = decode_mask(frame.mask, of, size, frame.sensor, frame.inverted)
         return given if around is None else given & around
 
-    around = _circles(frames, found, sizes)
+    around = _circle_masks(frames, found, sizes)
     if all(frame.mask is None for frame in frames) and not any(one is not None for one in around):
         return None
     with ThreadPoolExecutor(workers()) as pool:
@@ -281,14 +289,14 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
     white = [f.mask.name for f, one in pairs if f.mask is not None and one is not None and one.all() and not f.inverted]
     if white:
         message = "%s: %d of %d masks are black nowhere and take nothing out (%s); 0, black, is for what does not count"
-        log.warning(message, source, len(white), len(frames), named(white))
+        log.warning(message, source, len(white), len(frames), first_names(white))
     if bare := few_odd([frame.mask is None for frame in frames]):
         message = "%s: %d of %d images have no mask, as the others do, so that all their pixels count (%s)"
-        log.warning(message, source, len(bare), len(frames), named([frames[i].file.name for i in bare]))
+        log.warning(message, source, len(bare), len(frames), first_names([frames[i].file.name for i in bare]))
     return masks
 
 
-def _circles(
+def _circle_masks(
     frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tuple[int, int]]
 ) -> list[np.ndarray | None]:
     """Masks of the pixels that are near enough to their images' middle, one array for all images that are alike."""
@@ -301,12 +309,12 @@ def _circles(
         radius = frame.radius(of.width, of.height)
         alike = (radius, of.width, of.height, *size)
         if alike not in made:
-            made[alike] = shrink_mask(_circle(of, radius), *size)
+            made[alike] = shrink_mask(_circle_mask(of, radius), *size)
         circles.append(made[alike])
     return circles
 
 
-def _circle(of: Header, radius: float) -> np.ndarray:
+def _circle_mask(of: Header, radius: float) -> np.ndarray:
     """Mask (height, width) of an image, true where pixels are nearer to its middle than a radius [pixel]."""
     x, y = (np.arange(side, dtype=np.float32) + 0.5 - side / 2 for side in (of.width, of.height))
     return x**2 + y[:, None] ** 2 < radius**2
@@ -324,7 +332,7 @@ def alpha_file(file: Path, root: Path, follow_links: bool) -> Path | None:
     return None
 
 
-def with_given_alpha(
+def add_alpha(
     images: Images,
     files: Sequence[Path],
     found: Sequence[Header],
@@ -347,18 +355,18 @@ def with_given_alpha(
     given = [alpha for alpha in alphas if alpha is not None]
     if not colours and not given:
         return images
-    of_alpha = dict(zip(given, headers(given), strict=True)) if given else {}
+    of_alpha = dict(zip(given, read_headers(given), strict=True)) if given else {}
     for file, own, alpha in zip(files, found, alphas, strict=True):
         if alpha is not None and of_alpha[alpha][:2] != own[:2] and turn_with(own, of_alpha[alpha], True) == 1:
             raise RaymarchError(f"{alpha}: is not of the size of {file.name}, want the same; resize it")
 
     def made(image: np.ndarray, file: Path, header: Header, alpha: Path | None) -> np.ndarray:
         height, width = image.shape[:2]
-        whole = image if header[:2] == (width, height) else decode([file], found=[header], for_fit=False)[0]
+        whole = image if read_header[:2] == (width, height) else decode([file], found=[read_header], for_fit=False)[0]
         cover = whole[..., 3].copy() if whole.shape[2] == 4 else np.full(whole.shape[:2], 255, np.uint8)
         if alpha is not None:
             red = decode_alpha(alpha, of_alpha[alpha])
-            cover = _linear(turned(red, turn_with(header, of_alpha[alpha], True)))
+            cover = _linear(turn_upright(red, turn_with(read_header, of_alpha[alpha], True)))
         for colour in colours:
             cover[(whole[..., :3] == colour).all(-1)] = 0
         return shrink(np.dstack([whole[..., :3], cover]), width, height)

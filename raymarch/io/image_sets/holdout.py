@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar, overload
 
-from raymarch.errors import RaymarchError, short
+from raymarch.errors import RaymarchError, short_value
 from raymarch.io.image_sets.frames import Frame
 from raymarch.io.image_sets.read_options import ReadOptions
 
-TEST = ("test", "val")
+TEST_SPLITS = ("test", "val")
 Item = TypeVar("Item")
 
 
 @overload
-def held_out(items: int, options: ReadOptions, source: Path) -> list[int]: ...
+def select_split(items: int, options: ReadOptions, source: Path) -> list[int]: ...
 
 
 @overload
-def held_out(items: Sequence[Item], options: ReadOptions, source: Path) -> list[Item]: ...
+def select_split(items: Sequence[Item], options: ReadOptions, source: Path) -> list[Item]: ...
 
 
-def held_out(items: int | Sequence, options: ReadOptions, source: Path) -> list:
+def select_split(items: int | Sequence, options: ReadOptions, source: Path) -> list:
     """Items of a split where the set itself has none: each `holdout`-th from the first on is held out.
 
     Args:
@@ -43,14 +43,14 @@ def held_out(items: int | Sequence, options: ReadOptions, source: Path) -> list:
     several: list = list(range(items)) if isinstance(items, int) else list(items)
     if several and all(isinstance(item, Frame) for item in several):
         several.sort(key=lambda frame: frame.file.as_posix())
-    if split not in ("train", *TEST, "all"):
-        raise RaymarchError(f"{source}: there is no split {short(split)}, it has train, test and all; choose one")
+    if split not in ("train", *TEST_SPLITS, "all"):
+        raise RaymarchError(f"{source}: there is no split {short_value(split)}, it has train, test and all; choose one")
     count = len(several)
     if split == "all" or (holdout == 0 and split == "train"):
         return several
     first = _first_of_file(several, source)
     out = [item for i, item in enumerate(several) if first[i] % holdout == 0] if holdout else []
-    chosen = out if split in TEST else [item for i, item in enumerate(several) if first[i] % holdout]
+    chosen = out if split in TEST_SPLITS else [item for i, item in enumerate(several) if first[i] % holdout]
     if not chosen:
         views = f"{count} view{'s' if count != 1 else ''}"
         how = f"of {views} one in {holdout} is held out" if holdout else f"none of {views} is held out"

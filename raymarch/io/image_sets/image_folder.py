@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from raymarch.errors import RaymarchError, named, one_line
-from raymarch.io.files.strict import EXPORT
+from raymarch.errors import RaymarchError, first_names, one_line
+from raymarch.io.files.strict import EXPORT_CURE
 from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import require_few
 from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
@@ -17,8 +17,8 @@ from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 log = logging.getLogger("raymarch")
 
 MAX_ENTRIES = 200_000  # of a folder that are looked at
-IMAGES = "images"
-MASKS = ("mask", "masks")
+IMAGE_FOLDER = "images"
+MASK_FOLDERS = ("mask", "masks")
 PAIRS = "put back what is missing, or take out what is too many"
 
 
@@ -65,14 +65,14 @@ def only_export(folder: Path, exports: Sequence[Path], suffix: str) -> Path:
     """
     found = exports or sorted(folder.glob(f"*{suffix}"))
     if len(found) != 1:
-        names, kind = named([path.name for path in found]), suffix[1:].upper()
+        names, kind = first_names([path.name for path in found]), suffix[1:].upper()
         raise RaymarchError(
             f"{folder}: has {len(found)} {kind} files ({names}), want one with cameras; move the others"
         )
     return found[0]
 
 
-def inside(path: Path, root: Path, follow_links: bool) -> Path:
+def require_inside(path: Path, root: Path, follow_links: bool) -> Path:
     """File of a frame's numbers, if no link leads out of the set to it; else RaymarchError.
 
     Example:
@@ -142,7 +142,7 @@ class ImageIndex:
         if lost and not self._found.keys() - self._lost:
             raise RaymarchError(
                 f"{source}: each name is of several cameras and of several files ({self._told(lost)}); give each"
-                f" photograph a name of its own, align them and {EXPORT}"
+                f" photograph a name of its own, align them and {EXPORT_CURE}"
             )
         if lost:
             message = "%s: %d names are of several cameras and of several files, and left out (%s)"
@@ -152,7 +152,9 @@ class ImageIndex:
             log.warning(message, source, len(chosen), self._told(chosen))
 
     def _told(self, names: Sequence[str]) -> str:
-        return named([f"{name}: {named(list(map(str, self._found[name.casefold()])), 3)}" for name in names], 3)
+        return first_names(
+            [f"{name}: {first_names(list(map(str, self._found[name.casefold()])), 3)}" for name in names], 3
+        )
 
     def file(self, name: str, where: str) -> Path | None:
         """Image file of a name; None of one that is left out; where none is there the path that it would have.
@@ -182,7 +184,7 @@ def _files_of_names(folder: Path, names: Set[str], counted: Set[str]) -> dict[st
     held = Counter(place for files in of_counted for place in {file.parent for file in files})
 
     def rank(file: PurePosixPath) -> tuple[bool, int]:
-        return file.parent != PurePosixPath(IMAGES), -held[file.parent]
+        return file.parent != PurePosixPath(IMAGE_FOLDER), -held[file.parent]
 
     return {name: sorted(files, key=rank) for name, files in found.items()}
 
@@ -191,5 +193,5 @@ def _folders(folder: Path) -> list[str]:
     """Folders right in a folder, `images` first, but those of masks, whose files are named as photographs are."""
     some: Iterable[Path] = islice(folder.iterdir(), MAX_ENTRIES)
     names = [other.name for other in some if not other.name.startswith(".") and other.is_dir()]
-    names = [name for name in names if name.casefold() not in MASKS]
-    return sorted(names, key=lambda name: (name != IMAGES, name))[:100]
+    names = [name for name in names if name.casefold() not in MASK_FOLDERS]
+    return sorted(names, key=lambda name: (name != IMAGE_FOLDER, name))[:100]

@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, short
+from raymarch.errors import RaymarchError, short_value
 
 
-def number(value: object, where: str) -> float:
+def read_number(value: object, where: str) -> float:
     """Number of a file as a float; booleans are none, though Python says so; else RaymarchError.
 
     Example:
@@ -21,14 +21,14 @@ def number(value: object, where: str) -> float:
         if isinstance(value, str):
             with suppress(ValueError):
                 cure = f"write {float(value):.10g} without quotation marks"
-        raise RaymarchError(f"{where} is {short(value)}, want a number; {cure}")
+        raise RaymarchError(f"{where} is {short_value(value)}, want a number; {cure}")
     try:
         return float(value)
     except OverflowError:
         raise RaymarchError(f"{where} is over 1e308, want a number that a double holds; export it again") from None
 
 
-def flag(value: object, where: str) -> bool:
+def read_flag(value: object, where: str) -> bool:
     """Boolean of a file, or 0, 1 or null; a text is none, though Python takes "false" for true; else RaymarchError.
 
     Example:
@@ -36,11 +36,11 @@ def flag(value: object, where: str) -> bool:
         True
     """
     if value is not None and (not isinstance(value, (bool, int, float)) or value not in (0, 1)):
-        raise RaymarchError(f"{where} is {short(value)}, want true or false; export it again")
+        raise RaymarchError(f"{where} is {short_value(value)}, want true or false; export it again")
     return bool(value)
 
 
-def matrix(value: object, where: str) -> np.ndarray:
+def read_matrix(value: object, where: str) -> np.ndarray:
     """Matrix (4, 4) f64 of four lists of four numbers, as a file has them, or of the first three; else RaymarchError.
 
     Example:
@@ -53,7 +53,7 @@ def matrix(value: object, where: str) -> np.ndarray:
     if not isinstance(value, list) or not rows:
         flat = isinstance(value, list) and len(value) == 16 and not any(isinstance(one, list) for one in value)
         cure = "write it in rows, as [[..], [..], [..], [0, 0, 0, 1]]" if flat else "export it again"
-        raise RaymarchError(f"{where} is {short(value)}, want 4 rows of 4 numbers; {cure}")
+        raise RaymarchError(f"{where} is {short_value(value)}, want 4 rows of 4 numbers; {cure}")
     if len(value) == 3:  # as instant-ngp and nerfstudio take it too
         value = [*value, [0, 0, 0, 1]]
-    return np.array([[number(x, f"{where}, row {i}") for x in row] for i, row in enumerate(value)])
+    return np.array([[read_number(x, f"{where}, row {i}") for x in row] for i, row in enumerate(value)])

@@ -9,25 +9,25 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD
+from raymarch.arguments.checks import MAX_COORDINATE
 from raymarch.errors import RaymarchError
-from raymarch.io.files.strict import EXPORT, read_npy
+from raymarch.io.files.strict import EXPORT_CURE, read_npy
 from raymarch.io.image_sets.calibration import Calibration
 from raymarch.io.image_sets.frames import Frame, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.holdout import select_split
 from raymarch.io.image_sets.image_folder import image_files, require_pairs
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 
-FILE = "poses_bounds.npy"
+POSE_FILE = "poses_bounds.npy"
 
 
 def detect(folder: Path) -> bool:
     """Detection: whether the folder has a table of poses with bounds, 17 numbers each."""
     try:
-        return (folder / FILE).is_file() and _table(folder / FILE).shape[1] == 17
+        return (folder / POSE_FILE).is_file() and _table(folder / POSE_FILE).shape[1] == 17
     except RaymarchError:
         return False
 
@@ -41,7 +41,7 @@ def read(folder: Path, options: ReadOptions) -> Views:
     Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
     all.
     """
-    source = folder / FILE
+    source = folder / POSE_FILE
     table = _table(source)
     inner = _images(folder, options.cameras_alone)
     files = image_files(folder, inner, options.follow_links)
@@ -57,14 +57,14 @@ def read(folder: Path, options: ReadOptions) -> Views:
         pose = moved_pose(pose, origin)
         bounds, camera = _bounds(row[15:], where), partial(calibration.camera, pose, where=where)
         frames.append(Frame(file, camera, size=calibration.size, bounds=bounds))
-    chosen = held_out(frames, options, source)
+    chosen = select_split(frames, options, source)
     return views_of_frames(chosen, folder, source, options, origin=origin)
 
 
 def _table(path: Path) -> np.ndarray:
     table = read_npy(path)
     if table.ndim != 2 or table.shape[1] != 17 or not len(table):
-        raise RaymarchError(f"{path}: is {table.shape}, want (images, 17) numbers; {EXPORT}")
+        raise RaymarchError(f"{path}: is {table.shape}, want (images, 17) numbers; {EXPORT_CURE}")
     return table
 
 
@@ -96,11 +96,11 @@ def _bounds(row: np.ndarray, where: str) -> tuple[float, float]:
     """Depths of a camera's near and far plane."""
     near, far = row.tolist()
     if not 0 < near < far:
-        raise RaymarchError(f"{where}: bounds are {near:g}, {far:g}, want 0 < near < far; {EXPORT}")
-    if not far <= WORLD:
-        raise RaymarchError(f"{where}: its far plane is over {WORLD:g} units away, want less; scale the world")
+        raise RaymarchError(f"{where}: bounds are {near:g}, {far:g}, want 0 < near < far; {EXPORT_CURE}")
+    if not far <= MAX_COORDINATE:
+        raise RaymarchError(f"{where}: its far plane is over {MAX_COORDINATE:g} units away, want less; scale the world")
     return near, far
 
 
 # What poses were made from knows more: lenses, points.
-LLFF = Reader("LLFF", detect, by_options(read), FILE, specificity=0)
+LLFF = Reader("LLFF", detect, by_options(read), POSE_FILE, specificity=0)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from raymarch.arguments import checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
-from raymarch.arguments.extensions import called, listed, owner_of
+from raymarch.arguments.extensions import call_callback, choice_of_records, record_label
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.camera import Camera
 from raymarch.io.files.strict import require_folder
@@ -33,8 +33,8 @@ from raymarch.io.image_sets.record3d import RECORD3D
 from raymarch.io.image_sets.transforms import TRANSFORMS
 from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 from raymarch.views.contents import doubts
-from raymarch.views.mask_alpha import with_masks_as_alpha
-from raymarch.views.views import DOWNSCALE, HOLDOUT, MASKS_AS, Views, require_colour
+from raymarch.views.mask_alpha import masks_to_alpha
+from raymarch.views.views import DOWNSCALE, HOLDOUT, MASK_MEANINGS, Views, require_colour
 
 READERS = [  # a new one is a module beside this one, and a line here
     NERF_SYNTHETIC,
@@ -50,7 +50,7 @@ READERS = [  # a new one is a module beside this one, and a line here
     REALITYCAPTURE,
     HDF5_SET,
 ]
-READER = optional(listed(Reader, READERS, "rm.Reader"))
+READER = optional(choice_of_records(Reader, READERS, "rm.Reader"))
 USUAL_SPLITS = ("train", "val", "test")
 
 
@@ -63,7 +63,7 @@ USUAL_SPLITS = ("train", "val", "test")
     reader=READER,
     downscale=DOWNSCALE,
     holdout=optional(HOLDOUT),
-    masks=checks.one_of(*MASKS_AS),
+    masks=checks.one_of(*MASK_MEANINGS),
 )
 def load_views(
     path: str | os.PathLike[str],
@@ -75,7 +75,7 @@ def load_views(
     reader: Reader | str | None = None,
     downscale: float = 1.0,
     holdout: int | None = None,
-    masks: str = MASKS_AS[0],
+    masks: str = MASK_MEANINGS[0],
 ) -> Views:
     """Views of one split of an image set, whose layout is found out from its files.
 
@@ -103,7 +103,7 @@ def load_views(
         100
     """
     folder = Path(path)
-    chosen = _chosen(folder, reader)  # type: ignore[arg-type]  # the rule looked it up
+    chosen = _choose_reader(folder, reader)  # type: ignore[arg-type]  # the rule looked it up
     asked: dict[str, float] = {"follow_links": follow_links, "for_fit": for_fit}
     # a user's own gets what it has to know of, and refuses what it does not know
     if downscale != 1 or chosen in READERS:
@@ -118,7 +118,7 @@ def load_views(
         holdout = None
     views = replace(views, downscale=downscale, holdout=holdout)
     if masks == "alpha":
-        views = with_masks_as_alpha(views)
+        views = masks_to_alpha(views)
     if background is not None:
         views = replace(views, background=require_colour(background))
     for said in doubts(views):
@@ -143,7 +143,7 @@ def cameras_of_set(
         'r_0'
     """
     folder = Path(path)
-    chosen = _chosen(folder, None)
+    chosen = _choose_reader(folder, None)
     every = DEFAULT_HOLDOUT if holdout is None else holdout
     asked = {"follow_links": follow_links, "for_fit": False, "downscale": downscale, "holdout": every}
     views = read_views(chosen, folder, split, **asked, cameras_alone=True)
@@ -156,7 +156,7 @@ def splits_of(path: str | os.PathLike[str]) -> tuple[Sequence[str], bool]:
     Raises RaymarchError as `load_views` does for a folder that is no set.
     """
     folder = Path(path)
-    own = _own_splits(_chosen(folder, None), folder)
+    own = _own_splits(_choose_reader(folder, None), folder)
     return own or USUAL_SPLITS, bool(own)
 
 
@@ -164,33 +164,33 @@ def _own_splits(reader: Reader, folder: Path) -> Sequence[str]:
     """Names of the splits that a set has of its own, none where its views are split by being held out."""
     if reader.splits is None:
         return ()
-    return called(reader, "splits", folder, folder, kind=(list, tuple), wanted="a list of texts")
+    return call_callback(reader, "splits", folder, folder, kind=(list, tuple), wanted="a list of texts")
 
 
-def _chosen(folder: Path, reader: Reader | None) -> Reader:
+def _choose_reader(folder: Path, reader: Reader | None) -> Reader:
     """Reader of a folder, among ours or the one that is given; RaymarchError where it is of none."""
-    with _looking_at(folder):
+    with _read_errors(folder):
         there = folder.exists()
     found = reader_of(folder, READERS if reader is None else [reader]) if there else None
     if found is None:
-        raise RaymarchError(_why_not(folder, reader))
+        raise RaymarchError(_unread_reason(folder, reader))
     return found
 
 
-def _why_not(folder: Path, reader: Reader | None) -> str:
+def _unread_reason(folder: Path, reader: Reader | None) -> str:
     """What is said of a folder that no reader reads, or not the one that was asked for."""
     if reader is not None and folder.exists():
-        return f"{folder}: {owner_of(reader)} does not recognise it; check the path or choose another reader"
-    with _looking_at(folder):
+        return f"{folder}: {record_label(reader)} does not recognise it; check the path or choose another reader"
+    with _read_errors(folder):
         layout = next((layout for layout in LAYOUTS if layout.detect(folder)), None)
     if layout is None:
         require_folder(folder)
-        return f"{folder}: is no known image set, looked for {WANTED}; check the path or convert the set"
+        return f"{folder}: is no known image set, looked for {WANTED_LAYOUTS}; check the path or convert the set"
     return f"{folder}: looks like {layout.name}, which {layout.lack}; {layout.cure}"
 
 
 @contextmanager
-def _looking_at(folder: Path) -> Iterator[None]:
+def _read_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
@@ -215,23 +215,23 @@ class Layout(NamedTuple):
     lack: str = "is not read yet"
 
 
-WANTED = f"images with cameras of a layout that is read ({', '.join(reader.name for reader in READERS)})"
-PICTURES = tuple(suffix for suffix in OTHER_SUFFIXES if suffix not in (".mp4", ".mov", ".pdf"))
-VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
-FILES = [file for reader in READERS for file in reader.files]
+WANTED_LAYOUTS = f"images with cameras of a layout that is read ({', '.join(reader.name for reader in READERS)})"
+PICTURE_SUFFIXES = tuple(suffix for suffix in OTHER_SUFFIXES if suffix not in (".mp4", ".mov", ".pdf"))
+VIDEO_SUFFIXES = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
+LAYOUT_FILES = [file for reader in READERS for file in reader.files]
 MAX_ENTRIES = 100  # of a folder that are looked into: its folders, its tables
-CONVERT = "convert it to a COLMAP model, or write a transforms.json with transform_matrix and fl_x of each image"
-FIND = "find them first: raymarch cameras PHOTOS --out SET (rm.find_cameras), then fit SET"
-AGAIN = f"find the cameras of its photographs anew: {FIND.partition(': ')[2]}"
+CONVERT_CURE = "convert it to a COLMAP model, or write a transforms.json with transform_matrix and fl_x of each image"
+FIND_CURE = "find them first: raymarch cameras PHOTOS --out SET (rm.find_cameras), then fit SET"
+FIND_ANEW_CURE = f"find the cameras of its photographs anew: {FIND_CURE.partition(': ')[2]}"
 NO_SET, NO_FOLDER, NO_CAMERAS = "is no image set", "is a file, no image set", "has no cameras"
 
 
-def _has(*patterns: str) -> Callable[[Path], bool]:
+def _has_files(*patterns: str) -> Callable[[Path], bool]:
     """Whether a folder has anything of one of these names."""
     return lambda path: path.is_dir() and any(next(path.glob(pattern), None) is not None for pattern in patterns)
 
 
-def _ends(*suffixes: str) -> Callable[[Path], bool]:
+def _ends_with(*suffixes: str) -> Callable[[Path], bool]:
     return lambda path: path.is_file() and path.name.lower().endswith(suffixes)
 
 
@@ -256,7 +256,7 @@ _has_photographs = _has_within(*SUFFIXES)
 
 def _is_inside(path: Path) -> bool:
     """Whether a folder is one of those in a set."""
-    return path.is_dir() and _has(*FILES)(path.resolve().parent) and _has_photographs(path)
+    return path.is_dir() and _has_files(*LAYOUT_FILES)(path.resolve().parent) and _has_photographs(path)
 
 
 def _is_volume(path: Path) -> bool:
@@ -281,12 +281,18 @@ def _has_table(path: Path) -> bool:
 
 
 LAYOUTS = [  # the first that is recognised counts: what has cameras comes before images alone
-    Layout("MVSNet or BlendedMVS (cams/*_cam.txt)", _has("cams/*_cam.txt"), cure=CONVERT),
-    Layout("Bundler (bundle.out)", _has("bundle*.out", "*/bundle*.out"), cure=AGAIN),
-    Layout("VisualSFM (*.nvm)", _has("*.nvm"), cure=AGAIN),
-    Layout("Meshroom (*.sfm)", _has("*.sfm"), cure=AGAIN),
-    Layout("OpenMVG (sfm_data.json)", _has("sfm_data.json"), cure="export it for COLMAP: openMVG_main_openMVG2Colmap"),
-    Layout("OpenSfM or ODM (reconstruction.json)", _has("reconstruction.json", "*/reconstruction.json"), cure=AGAIN),
+    Layout("MVSNet or BlendedMVS (cams/*_cam.txt)", _has_files("cams/*_cam.txt"), cure=CONVERT_CURE),
+    Layout("Bundler (bundle.out)", _has_files("bundle*.out", "*/bundle*.out"), cure=FIND_ANEW_CURE),
+    Layout("VisualSFM (*.nvm)", _has_files("*.nvm"), cure=FIND_ANEW_CURE),
+    Layout("Meshroom (*.sfm)", _has_files("*.sfm"), cure=FIND_ANEW_CURE),
+    Layout(
+        "OpenMVG (sfm_data.json)", _has_files("sfm_data.json"), cure="export it for COLMAP: openMVG_main_openMVG2Colmap"
+    ),
+    Layout(
+        "OpenSfM or ODM (reconstruction.json)",
+        _has_files("reconstruction.json", "*/reconstruction.json"),
+        cure=FIND_ANEW_CURE,
+    ),
     Layout(
         "a table of RealityCapture that another program saved (*.csv)",
         _has_table,
@@ -295,22 +301,29 @@ LAYOUTS = [  # the first that is recognised counts: what has cameras comes befor
     ),
     Layout(
         "the output of Gaussian splatting (cameras.json, point_cloud)",
-        lambda path: _has("point_cloud")(path) and _has("cameras.json")(path),
+        lambda path: _has_files("point_cloud")(path) and _has_files("cameras.json")(path),
         "want the set that it was trained on, source_path in its cfg_args",
         NO_SET,
     ),
-    Layout("a video", _ends(*VIDEOS), FIND, NO_CAMERAS),
-    Layout("a single image", _ends(*SUFFIXES, *PICTURES), f"want a folder with {WANTED}", NO_FOLDER),
+    Layout("a video", _ends_with(*VIDEO_SUFFIXES), FIND_CURE, NO_CAMERAS),
+    Layout(
+        "a single image", _ends_with(*SUFFIXES, *PICTURE_SUFFIXES), f"want a folder with {WANTED_LAYOUTS}", NO_FOLDER
+    ),
     Layout("a volume", _is_volume, "want an image set here, its folder or what raymarch convert wrote", NO_SET),
-    Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".r3d"), "unpack it", NO_FOLDER),
+    Layout("an archive", _ends_with(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".r3d"), "unpack it", NO_FOLDER),
     Layout("a folder of images inside a set", _is_inside, "want the folder above it", NO_SET),
-    Layout("a folder of image sets", _has(*[f"*/{file}" for file in FILES]), "want one of the folders in it", NO_SET),
-    Layout("a folder with a video", _has_ending(*VIDEOS), FIND, NO_CAMERAS),
-    Layout("a folder with photographs", _has_photographs, FIND, NO_CAMERAS),
+    Layout(
+        "a folder of image sets",
+        _has_files(*[f"*/{file}" for file in LAYOUT_FILES]),
+        "want one of the folders in it",
+        NO_SET,
+    ),
+    Layout("a folder with a video", _has_ending(*VIDEO_SUFFIXES), FIND_CURE, NO_CAMERAS),
+    Layout("a folder with photographs", _has_photographs, FIND_CURE, NO_CAMERAS),
     Layout(
         "a folder with pictures of a format that is not read",
-        _has_within(*PICTURES),
-        f"convert them to PNG or JPEG (ImageMagick: magick mogrify -format png *), then {FIND.partition(': ')[2]}",
+        _has_within(*PICTURE_SUFFIXES),
+        f"convert them to PNG or JPEG (ImageMagick: magick mogrify -format png *), then {FIND_CURE.partition(': ')[2]}",
         NO_CAMERAS,
     ),
     Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz", ".r3d"), "unpack it", NO_SET),

@@ -12,25 +12,25 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named, short
+from raymarch.errors import RaymarchError, first_names, short_value
 from raymarch.geometry.lens import Lens
-from raymarch.io.files.strict import EXPORT, finite, finites, read_xml
-from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming
-from raymarch.io.image_sets.camera_models import brown
+from raymarch.io.files.strict import EXPORT_CURE, finite_number, finite_numbers, read_xml
+from raymarch.io.image_sets.calibration import CAMERA_FROM_OPENCV, Calibration, name_errors
+from raymarch.io.image_sets.camera_models import brown_lens
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.holdout import select_split
 from raymarch.io.image_sets.image_folder import ImageIndex, only_export
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 
-FRAME, FISHEYE = ("frame",), ("fisheye", "equidistant_fisheye")
+FRAME_MODELS, FISHEYE_MODELS = ("frame",), ("fisheye", "equidistant_fisheye")
 MAX_HEAD = 1 << 16  # bytes of an XML file's beginning in which the words are looked for
 log = logging.getLogger("raymarch")
 
 
-class Aligned(NamedTuple):
+class AlignedCamera(NamedTuple):
     """Aligned camera: what its image is called, `world_from_camera` with axes of ours, and its calibration."""
 
     label: str
@@ -55,14 +55,14 @@ def read(folder: Path, options: ReadOptions) -> Views:
     """
     source = only_export(folder, _exports(folder), ".xml")
     chunk = _chunk(read_xml(source), source)
-    aligned = _aligned(chunk, source)
+    aligned = _aligned_cameras(chunk, source)
     every = [str(each.get("label")) for each in _cameras(chunk)]
     index = ImageIndex(folder, every, source, options.follow_links, [camera.label for camera in aligned])
     poses = [camera.pose for camera in aligned]
     origin = new_origin([pose[:3, 3] for pose in poses], source)
     frames = []
     for camera, pose in zip(aligned, poses, strict=True):
-        where = f"{source}, camera {short(camera.label)}"
+        where = f"{source}, camera {short_value(camera.label)}"
         if (file := index.file(camera.label, where)) is None:
             continue
         frames.append(
@@ -72,7 +72,7 @@ def read(folder: Path, options: ReadOptions) -> Views:
                 size=camera.calibration.size,
             )
         )
-    chosen = held_out(frames, options, source)
+    chosen = select_split(frames, options, source)
     return views_of_frames(chosen, folder, source, options, origin=origin)
 
 
@@ -100,7 +100,7 @@ def _chunk(root: Element, source: Path) -> Element:
 
     best = max(chunks, key=aligned)  # the first of equals
     if len(chunks) > 1:
-        others = named([f"{each.get('label')} {aligned(each)}" for each in chunks if each is not best])
+        others = first_names([f"{each.get('label')} {aligned(each)}" for each in chunks if each is not best])
         message = "%s: of %d chunks that with most aligned cameras is taken, %s with %d (others: %s)"
         log.warning(message, source, len(chunks), best.get("label"), aligned(best), others)
     return best
@@ -110,7 +110,7 @@ def _cameras(chunk: Element) -> list[Element]:
     return [each for each in chunk.iter("camera") if each.get("label") is not None]
 
 
-def _aligned(chunk: Element, source: Path) -> list[Aligned]:
+def _aligned_cameras(chunk: Element, source: Path) -> list[AlignedCamera]:
     sensors = {each.get("id"): each for each in chunk.iter("sensor")}
     cameras = _cameras(chunk)
     require_few(len(cameras), source)
@@ -119,13 +119,13 @@ def _aligned(chunk: Element, source: Path) -> list[Aligned]:
     off = [each for each in there if (each.get("enabled") or "true").lower() in ("false", "0")]
     if off and len(off) < len(there):
         there = [each for each in there if each not in off]
-        disabled = named([str(each.get("label")) for each in off])
+        disabled = first_names([str(each.get("label")) for each in off])
         log.warning("%s: %d cameras are disabled there and left out (%s)", source, len(off), disabled)
     if any(each.find("rolling_shutter") is not None for each in there):
         log.warning("%s: not read: rolling_shutter (a camera stands where it is written)", source)
     if not there:
         raise RaymarchError(
-            f"{source}: none of {len(cameras)} cameras is aligned (has a transform); align them, {EXPORT}"
+            f"{source}: none of {len(cameras)} cameras is aligned (has a transform); align them, {EXPORT_CURE}"
         )
     component = Counter(each.get("component_id") for each in there).most_common(1)[0][0]
     chosen = [each for each in there if each.get("component_id") == component]
@@ -138,9 +138,13 @@ def _aligned(chunk: Element, source: Path) -> list[Aligned]:
     }
     found = []
     for each in chosen:
-        where = f"{source}, camera {short(each.get('label'))}: transform"
-        pose = world @ np.array(finites(each.findtext("transform") or "", 16, where)).reshape(4, 4) @ OPENCV
-        found.append(Aligned(str(each.get("label")), pose, calibrations[each.get("sensor_id")]))
+        where = f"{source}, camera {short_value(each.get('label'))}: transform"
+        pose = (
+            world
+            @ np.array(finite_numbers(each.findtext("transform") or "", 16, where)).reshape(4, 4)
+            @ CAMERA_FROM_OPENCV
+        )
+        found.append(AlignedCamera(str(each.get("label")), pose, calibrations[each.get("sensor_id")]))
     return found
 
 
@@ -152,34 +156,36 @@ def _placement(chunk: Element, component: str | None, source: Path) -> np.ndarra
     if transforms:
         where = f"{source}, transform of the chunk"
         if rotation := transforms[0].findtext("rotation"):
-            placed[:3, :3] = np.array(finites(rotation, 9, f"{where}: rotation")).reshape(3, 3)
+            placed[:3, :3] = np.array(finite_numbers(rotation, 9, f"{where}: rotation")).reshape(3, 3)
         if translation := transforms[0].findtext("translation"):
-            scale = finite((transforms[0].findtext("scale") or "1").strip(), f"{where}: scale")
+            scale = finite_number((transforms[0].findtext("scale") or "1").strip(), f"{where}: scale")
             if not scale > 0:
-                raise RaymarchError(f"{where}: scale is {scale:g}, want a positive number; {EXPORT}")
-            placed[:3, 3] = np.array(finites(translation, 3, f"{where}: translation")) / scale
+                raise RaymarchError(f"{where}: scale is {scale:g}, want a positive number; {EXPORT_CURE}")
+            placed[:3, 3] = np.array(finite_numbers(translation, 3, f"{where}: translation")) / scale
     return placed
 
 
 def _calibration(sensor: Element | None, name: str | None, source: Path) -> Calibration:
-    where = f"{source}, sensor {short(name)}"
+    where = f"{source}, sensor {short_value(name)}"
     if sensor is None:
-        raise RaymarchError(f"{where}: is not there, but cameras are of it; {EXPORT}")
+        raise RaymarchError(f"{where}: is not there, but cameras are of it; {EXPORT_CURE}")
     several = sensor.findall("calibration")
     found = next((each for each in several if each.get("class") == "adjusted"), several[0] if several else None)
     kind = (found.get("type") if found is not None else None) or sensor.get("type") or "frame"
-    if kind not in FRAME + FISHEYE:
-        known = ", ".join(FRAME + FISHEYE)
-        raise RaymarchError(f"{where}: is of type {short(kind)}, want {known}; export undistorted photos as a frame")
+    if kind not in FRAME_MODELS + FISHEYE_MODELS:
+        known = ", ".join(FRAME_MODELS + FISHEYE_MODELS)
+        raise RaymarchError(
+            f"{where}: is of type {short_value(kind)}, want {known}; export undistorted photos as a frame"
+        )
     if found is None:
-        raise RaymarchError(f"{where}: has no calibration; align the photos, then {EXPORT}")
+        raise RaymarchError(f"{where}: has no calibration; align the photos, then {EXPORT_CURE}")
 
     def value(key: str) -> float:
-        return finite((found.findtext(key) or "0").strip(), f"{where}: {key}")
+        return finite_number((found.findtext(key) or "0").strip(), f"{where}: {key}")
 
     resolution = found.find("resolution") if found.find("resolution") is not None else sensor.find("resolution")
     sides = {} if resolution is None else dict(resolution.attrib)
-    width, height = (finite(sides.get(side), f"{where}: {side}") for side in ("width", "height"))
+    width, height = (finite_number(sides.get(side), f"{where}: {side}") for side in ("width", "height"))
     f = value("f") or value("fx")
     if any(value(key) for key in ("b2", "skew", "p3", "p4")):
         raise RaymarchError(f"{where}: has b2, p3 or p4, which no lens of ours has; optimise without, or undistort")
@@ -192,13 +198,13 @@ def _calibration(sensor: Element | None, name: str | None, source: Path) -> Cali
 
 def _lens(kind: str, value: Callable[[str], float], where: str) -> Lens:
     *radial, p2, p1 = (value(key) for key in ("k1", "k2", "k3", "k4", "p1", "p2"))
-    if kind in FISHEYE:
+    if kind in FISHEYE_MODELS:
         if p1 or p2:
             raise RaymarchError(f"{where}: a fisheye with p1 or p2, which no lens of ours has; optimise without them")
-        with naming(where):
+        with name_errors(where):
             return Lens("fisheye", tuple(radial))
-    with naming(where):
-        return brown(radial, (p1, p2))
+    with name_errors(where):
+        return brown_lens(radial, (p1, p2))
 
 
 METASHAPE = Reader(

@@ -9,29 +9,29 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, first_names
 from raymarch.geometry.boxes import require_box
 from raymarch.io.files.folders import visible_files
-from raymarch.io.files.strict import EXPORT, finites, read_text
-from raymarch.io.image_sets.calibration import OPENCV, Calibration, of_matrix
+from raymarch.io.files.strict import EXPORT_CURE, finite_numbers, read_text
+from raymarch.io.image_sets.calibration import CAMERA_FROM_OPENCV, Calibration, calibration_of_matrix
 from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.holdout import select_split
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_pose, new_origin
 
-FILES = "*_par.txt"
-BLACK = (0.0, 0.0, 0.0)
-NUMBERS = 21  # K, R and t
-CENTRE = 0.5  # pixel centres lie at whole numbers
+PARAMETER_FILES = "*_par.txt"
+BLACK_BACKGROUND = (0.0, 0.0, 0.0)
+NUMBERS_A_LINE = 21  # K, R and t
+PIXEL_CENTRE = 0.5  # pixel centres lie at whole numbers
 MAX_README = 1 << 16  # bytes
 
 
 def detect(folder: Path) -> bool:
     """Detection: whether the folder has one table whose first image has a name and 21 numbers."""
-    tables = visible_files(folder, FILES)
+    tables = visible_files(folder, PARAMETER_FILES)
     try:
         return len(tables) == 1 and len(_rows(tables[0])) > 0
     except RaymarchError:
@@ -46,11 +46,11 @@ def read(folder: Path, options: ReadOptions) -> Views:
 
     Raises RaymarchError that names the file, the line, what is wrong and the cure.
     """
-    tables = visible_files(folder, FILES)
+    tables = visible_files(folder, PARAMETER_FILES)
     if len(tables) != 1:
-        names = named([path.name for path in tables])
+        names = first_names([path.name for path in tables])
         raise RaymarchError(
-            f"{folder}: has {len(tables)} tables ({names}), want one {FILES}; choose one, move the others"
+            f"{folder}: has {len(tables)} tables ({names}), want one {PARAMETER_FILES}; choose one, move the others"
         )
     source, root = tables[0], folder.resolve()
     frames = []
@@ -58,13 +58,13 @@ def read(folder: Path, options: ReadOptions) -> Views:
     origin = new_origin([_pose(numbers)[:3, 3] for _, _, numbers in rows], source)
     for where, name, numbers in rows:
         file = frame_file(folder, root, name, where, options.follow_links)
-        calibration = Calibration(*of_matrix(np.reshape(numbers[:9], (3, 3)), where, CENTRE))
+        calibration = Calibration(*calibration_of_matrix(np.reshape(numbers[:9], (3, 3)), where, PIXEL_CENTRE))
         pose = moved_pose(_pose(numbers), origin)
-        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=where)))
-    chosen = held_out(frames, options, source)
+        frames.append(Frame(file, partial(calibration.camera, pose @ CAMERA_FROM_OPENCV, where=where)))
+    chosen = select_split(frames, options, source)
     box = moved_box(_box(folder), origin, source)
     views = views_of_frames(chosen, folder, source, options, box=box, origin=origin)
-    return replace(views, background=BLACK)
+    return replace(views, background=BLACK_BACKGROUND)
 
 
 def _pose(numbers: list[float]) -> np.ndarray:
@@ -80,16 +80,16 @@ def _rows(path: Path) -> list[tuple[str, str, list[float]]]:
     """Where it stands, name and numbers of each line; RaymarchError where the first line counts others."""
     first, _, rest = read_text(path, "a table of cameras").strip().partition("\n")
     if not re.fullmatch(r"\s*\d{1,9}\s*", first):
-        raise RaymarchError(f"{path}, line 1: is {first[:60]!r}, want the number of images; {EXPORT}")
+        raise RaymarchError(f"{path}, line 1: is {first[:60]!r}, want the number of images; {EXPORT_CURE}")
     lines = [(i, line) for i, line in enumerate(rest.splitlines(), 2) if line.strip()]
     require_few(len(lines), path)
     if len(lines) != int(first) or not lines:
-        raise RaymarchError(f"{path}: line 1 says {int(first)} images, {len(lines)} follow; {EXPORT}")
+        raise RaymarchError(f"{path}: line 1 says {int(first)} images, {len(lines)} follow; {EXPORT_CURE}")
     rows = []
     for i, line in lines:
         where = f"{path}, line {i}"
-        name, *words = line.strip().rsplit(maxsplit=NUMBERS)  # a name may have spaces
-        rows.append((where, name, finites(words, NUMBERS, where)))
+        name, *words = line.strip().rsplit(maxsplit=NUMBERS_A_LINE)  # a name may have spaces
+        rows.append((where, name, finite_numbers(words, NUMBERS_A_LINE, where)))
     return rows
 
 
@@ -99,11 +99,11 @@ def _box(folder: Path) -> np.ndarray | None:
         try:
             told = read_text(path, "a README", MAX_README).lower().partition("bounding box")[2]
             corners = re.findall(r"\(([^()]{5,200})\)", told)[:2]  # what is behind it in the first brackets
-            numbers = [finites(corner.replace(",", " "), 3, str(path)) for corner in corners]
+            numbers = [finite_numbers(corner.replace(",", " "), 3, str(path)) for corner in corners]
             return require_box(np.array(numbers))
         except RaymarchError:
             continue
     return None
 
 
-MIDDLEBURY = Reader("Middlebury", detect, by_options(read), FILES, specificity=2)
+MIDDLEBURY = Reader("Middlebury", detect, by_options(read), PARAMETER_FILES, specificity=2)

@@ -23,12 +23,12 @@ from raymarch.views.world_origin import new_origin
 
 log = logging.getLogger("raymarch")
 
-FILES = "transforms_*.json"
+SPLIT_FILES = "transforms_*.json"
 
 
 def detect(folder: Path) -> bool:
     """Detection: whether any of the folder's transforms files lists frames as the layout does."""
-    return any(lists_frames(path) for path in sorted(folder.glob(FILES)))
+    return any(lists_frames(path) for path in sorted(folder.glob(SPLIT_FILES)))
 
 
 def read(folder: Path, options: ReadOptions) -> Views:
@@ -56,7 +56,7 @@ def read(folder: Path, options: ReadOptions) -> Views:
 def _places(folder: Path) -> list[np.ndarray]:
     """Places (3,) of the cameras of all splits: the world of all is moved alike."""
     places = list[np.ndarray]()
-    for path in sorted(folder.glob(FILES)):
+    for path in sorted(folder.glob(SPLIT_FILES)):
         try:
             places += places_of_frames(*read_frames(path))
         except RaymarchError:  # which the reading of that split tells
@@ -66,7 +66,7 @@ def _places(folder: Path) -> list[np.ndarray]:
 
 def splits(folder: Path) -> list[str]:
     """Names of the splits of a set."""
-    return sorted(path.stem.removeprefix("transforms_") for path in folder.glob(FILES))
+    return sorted(path.stem.removeprefix("transforms_") for path in folder.glob(SPLIT_FILES))
 
 
 def _transforms_path(folder: Path, split: str) -> Path:
@@ -79,4 +79,4 @@ def _transforms_path(folder: Path, split: str) -> Path:
     raise RaymarchError(f"{folder}: there is no transforms_{split}.json, {have}; choose or add one")
 
 
-NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, by_options(read), FILES, specificity=3, splits=splits)
+NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, by_options(read), SPLIT_FILES, specificity=3, splits=splits)

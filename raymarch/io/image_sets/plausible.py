@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, first_names
 from raymarch.geometry.camera import Camera
 
 MAX_OBLIQUITY = 10.0  # tan of the angle between the optical axis and the image's middle; 84 degrees
@@ -57,17 +57,17 @@ def doubts_of(cameras: Sequence[Camera], names: Sequence[str]) -> list[str]:
     """
     said = dict[str, list[int]]()
     for i, camera in enumerate(cameras):
-        if text := doubt(camera):
+        if text := intrinsics_doubt(camera):
             said.setdefault(text, []).append(i)
     out = list[str]()
     for text, which in said.items():
-        count, some = f"{len(which)} of {len(cameras)}", named([names[i] for i in which])
+        count, some = f"{len(which)} of {len(cameras)}", first_names([names[i] for i in which])
         out.append(text if 2 * len(which) > len(cameras) else f"{text} ({count}: {some})")
     sizes = [(camera.width, camera.height) for camera in cameras]
     usual, _ = Counter(sizes).most_common(1)[0]
     if odd := few_odd([size != usual for size in sizes]):
         wide, high = sizes[odd[0]]
-        some = named([names[i] for i in odd])
+        some = first_names([names[i] for i in odd])
         out.append(
             f"{len(odd)} of {len(cameras)} images have another size than the others ({some}): {wide} x {high} pixels,"
             f" not {usual[0]} x {usual[1]}"
@@ -75,7 +75,7 @@ def doubts_of(cameras: Sequence[Camera], names: Sequence[str]) -> list[str]:
     shares = [camera.focal[0] / max(camera.width, camera.height) for camera in cameras]
     middle = sorted(shares)[len(shares) // 2]
     if odd := few_odd([not middle / MIN_ODD_ZOOM < share < middle * MIN_ODD_ZOOM for share in shares]):
-        some = named([names[i] for i in odd])
+        some = first_names([names[i] for i in odd])
         out.append(
             f"{len(odd)} of {len(cameras)} cameras have another focal length than the others ({some}):"
             f" {shares[odd[0]]:.3g} widths of the image, not {middle:.3g}"
@@ -83,7 +83,7 @@ def doubts_of(cameras: Sequence[Camera], names: Sequence[str]) -> list[str]:
     return out
 
 
-def doubt(camera: Camera) -> str:
+def intrinsics_doubt(camera: Camera) -> str:
     """Warning about a focal or principal point that may be meant otherwise; or "".
 
     Example:

@@ -12,17 +12,17 @@ import numpy as np
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import require_file
 
-KINDS = {
+NUMBER_TYPES = {
     **{name: code for code, names in {"i1": "char int8", "u1": "uchar uint8"}.items() for name in names.split()},
     **{name: code for code, names in {"i2": "short int16", "u2": "ushort uint16"}.items() for name in names.split()},
     **{name: code for code, names in {"i4": "int int32", "u4": "uint uint32"}.items() for name in names.split()},
     **{name: code for code, names in {"f4": "float float32", "f8": "double float64"}.items() for name in names.split()},
 }
-ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
+BYTE_ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 MAX_HEADER, MAX_LINE = 1 << 16, 1 << 16  # bytes
 MAX_POINTS = 2_000_000  # of more, every so many-th is taken
-AXES = ("x", "y", "z")
-CURE = "export it again"
+POSITION_PROPERTIES = ("x", "y", "z")
+EXPORT_CURE = "export it again"
 
 
 class Element(NamedTuple):
@@ -52,7 +52,7 @@ def read_ply_points(path: Path) -> np.ndarray:
     except OSError as error:
         raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
     if not np.isfinite(places).all():
-        raise RaymarchError(f"{path}: vertex has a number that is not finite, want finite ones; {CURE}")
+        raise RaymarchError(f"{path}: vertex has a number that is not finite, want finite ones; {EXPORT_CURE}")
     return places
 
 
@@ -61,29 +61,31 @@ def _header(path: Path, file: BinaryIO) -> tuple[str, list[Element], Element]:
     order, elements = None, list[Element]()
     lines = _header_lines(path, file)
     if next(lines, "") != "ply":
-        raise RaymarchError(f"{path}: is no PLY file, want one; {CURE}")
+        raise RaymarchError(f"{path}: is no PLY file, want one; {EXPORT_CURE}")
     for line in lines:
         match line.split():
-            case ["format", str(kind), "1.0"] if kind in ORDERS:
-                order = ORDERS[kind]
+            case ["format", str(kind), "1.0"] if kind in BYTE_ORDERS:
+                order = BYTE_ORDERS[kind]
             case ["element", name, count] if count.isdecimal() and len(count) < 16:
                 elements.append(Element(name, int(count), {}))
-            case ["property", kind, name] if kind in KINDS and elements and name not in elements[-1].properties:
-                elements[-1].properties[name] = KINDS[kind]
+            case ["property", kind, name] if kind in NUMBER_TYPES and elements and name not in elements[-1].properties:
+                elements[-1].properties[name] = NUMBER_TYPES[kind]
             case ["property", "list", _, _, name] if elements:
                 elements[-1].properties[name] = ""
             case ["comment" | "obj_info", *_] | []:
                 pass
             case _:
-                raise RaymarchError(f"{path}: header has {line[:60]!r}, want what PLY has there; {CURE}")
+                raise RaymarchError(f"{path}: header has {line[:60]!r}, want what PLY has there; {EXPORT_CURE}")
     at = next((i for i, one in enumerate(elements) if one.name == "vertex"), None)
     if order is None or at is None or not elements[at].rows:
-        raise RaymarchError(f"{path}: has no format or no vertices, want points; {CURE}")
+        raise RaymarchError(f"{path}: has no format or no vertices, want points; {EXPORT_CURE}")
     vertex = elements[at]
-    if any(not vertex.properties.get(axis) for axis in AXES) or "" in vertex.properties.values():
-        raise RaymarchError(f"{path}: vertex has {', '.join(vertex.properties)[:60]}, want numbers x, y, z; {CURE}")
+    if any(not vertex.properties.get(axis) for axis in POSITION_PROPERTIES) or "" in vertex.properties.values():
+        raise RaymarchError(
+            f"{path}: vertex has {', '.join(vertex.properties)[:60]}, want numbers x, y, z; {EXPORT_CURE}"
+        )
     if any("" in one.properties.values() for one in elements[:at]):
-        raise RaymarchError(f"{path}: has lists before its vertices, want vertices first; {CURE}")
+        raise RaymarchError(f"{path}: has lists before its vertices, want vertices first; {EXPORT_CURE}")
     return order, elements[:at], vertex
 
 
@@ -95,10 +97,10 @@ def _header_lines(path: Path, file: BinaryIO) -> Iterator[str]:
         yield text
         if file.tell() < 8 and text != "ply":
             return
-    raise RaymarchError(f"{path}: header does not end, want end_header; {CURE}")
+    raise RaymarchError(f"{path}: header does not end, want end_header; {EXPORT_CURE}")
 
 
-def _early(path: Path, count: int) -> NoReturn:
+def _skip_rows(path: Path, count: int) -> NoReturn:
     raise RaymarchError(f"{path}: ends before its {count:,} vertices do; was it cut off?")
 
 
@@ -108,22 +110,25 @@ def _binary(path: Path, file: BinaryIO, order: str, before: list[Element], verte
 
     offset = file.tell() + sum(one.rows * kind(one).itemsize for one in before)
     if offset + vertex.rows * kind(vertex).itemsize > path.stat().st_size:
-        _early(path, vertex.rows)
+        _skip_rows(path, vertex.rows)
     rows = np.memmap(path, kind(vertex), "r", offset, (vertex.rows,))[:: math.ceil(vertex.rows / MAX_POINTS)]
-    columns = [list(vertex.properties).index(axis) for axis in AXES]
+    columns = [list(vertex.properties).index(axis) for axis in POSITION_PROPERTIES]
     with np.errstate(invalid="ignore"):
         return np.stack([np.asarray(rows[f"{i}"], np.float64) for i in columns], axis=-1)
 
 
 def _text(path: Path, file: BinaryIO, order: str, before: list[Element], vertex: Element) -> np.ndarray:
     if 2 * vertex.rows * len(vertex.properties) > path.stat().st_size + 1:  # a digit and a space each
-        _early(path, vertex.rows)
-    every, columns = math.ceil(vertex.rows / MAX_POINTS), [list(vertex.properties).index(axis) for axis in AXES]
+        _skip_rows(path, vertex.rows)
+    every, columns = (
+        math.ceil(vertex.rows / MAX_POINTS),
+        [list(vertex.properties).index(axis) for axis in POSITION_PROPERTIES],
+    )
     places, skipped = [], sum(one.rows for one in before)
     for i in range(-skipped, vertex.rows):
         line = file.readline(MAX_LINE)
         if not line:
-            _early(path, vertex.rows)
+            _skip_rows(path, vertex.rows)
         if i < 0 or i % every:
             continue
         words = line.split()
@@ -131,5 +136,5 @@ def _text(path: Path, file: BinaryIO, order: str, before: list[Element], vertex:
             places.append([float(words[column]) for column in columns])
         except (ValueError, IndexError):
             said = line[:60].decode("ascii", "replace").strip()
-            raise RaymarchError(f"{path}: vertex {i} is {said!r}, want numbers; {CURE}") from None
+            raise RaymarchError(f"{path}: vertex {i} is {said!r}, want numbers; {EXPORT_CURE}") from None
     return np.array(places)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.checks import Check, optional, whole
-from raymarch.arguments.declared import held
-from raymarch.arguments.extensions import NAME, called, hold_parts, part, recognises, require_one
+from raymarch.arguments.declared import checked_field
+from raymarch.arguments.extensions import NAME, call_callback, call_detect, callback_rule, hold_parts, require_one
 from raymarch.errors import RaymarchError, one_line
 from raymarch.views.views import Views
 
-OUR_FAULTS = (LookupError, AttributeError, TypeError, NameError, AssertionError, NotImplementedError)
+PROGRAM_FAULTS = (LookupError, AttributeError, TypeError, NameError, AssertionError, NotImplementedError)
 
 
 def _patterns(value: Any) -> tuple[str, ...]:
@@ -28,7 +28,12 @@ def _patterns(value: Any) -> tuple[str, ...]:
 def _is_pattern(text: str) -> bool:
     """Whether it is one that stays in a folder, and looks at few of those in it."""
     parts, anchor = PurePosixPath(text).parts, PurePosixPath(text).anchor or PureWindowsPath(text).anchor
-    return text.isprintable() and bool(parts) and not anchor and not any("**" in part or part == ".." for part in parts)
+    return (
+        text.isprintable()
+        and bool(parts)
+        and not anchor
+        and not any("**" in callback_rule or callback_rule == ".." for callback_rule in parts)
+    )
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,14 @@ class Reader:
         3
     """
 
-    name: str = held(NAME, None)
-    detect: Callable[[Path], bool] = held(part("detect(folder)", "True or False"), None)
-    read: Callable[..., Views] = held(part("read(folder, split, **options)", "rm.Views"), None)
-    files: Sequence[str] = held(Check("patterns of file names such as transforms_*.json", _patterns), ())
-    specificity: int = held(whole(0, 1000), 1)
-    splits: Callable[[Path], Sequence[str]] | None = held(optional(part("splits(folder)", "a list of texts")), None)
+    name: str = checked_field(NAME, None)
+    detect: Callable[[Path], bool] = checked_field(callback_rule("detect(folder)", "True or False"), None)
+    read: Callable[..., Views] = checked_field(callback_rule("read(folder, split, **options)", "rm.Views"), None)
+    files: Sequence[str] = checked_field(Check("patterns of file names such as transforms_*.json", _patterns), ())
+    specificity: int = checked_field(whole(0, 1000), 1)
+    splits: Callable[[Path], Sequence[str]] | None = checked_field(
+        optional(callback_rule("splits(folder)", "a list of texts")), None
+    )
 
     def __post_init__(self) -> None:
         hold_parts(self)
@@ -85,7 +92,7 @@ def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
 
     Raises RaymarchError where two that are equally specific claim it, with their names.
     """
-    claiming = [one for one in readers if recognises(one, folder)]
+    claiming = [one for one in readers if call_detect(one, folder)]
     most = max((one.specificity for one in claiming), default=0)
     found = require_one([one for one in claiming if one.specificity == most], folder, "reader")
     return found or next((one for one in readers if one.has_files(folder)), None)
@@ -95,9 +102,9 @@ def read_views(reader: Reader, folder: Path, split: str, **options: float) -> Vi
     """Views of one split; RaymarchError where they cannot be read."""
     with np.errstate(all="ignore"):  # what absurd numbers of a file come to is checked where cameras are made
         try:
-            return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)
+            return call_callback(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)
         except RaymarchError as error:
-            if isinstance(error.__cause__, OUR_FAULTS) and reader.read.__module__.startswith("raymarch."):
+            if isinstance(error.__cause__, PROGRAM_FAULTS) and reader.read.__module__.startswith("raymarch."):
                 said = f"{type(error.__cause__).__name__}: {one_line(error.__cause__)}"
                 raise RaymarchError(
                     f"{folder}: raymarch could not read this, by a fault of its own in the reader {reader.name}"

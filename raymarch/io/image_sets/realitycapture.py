@@ -9,24 +9,24 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, first_names
 from raymarch.geometry.camera import Camera
-from raymarch.io.files.strict import EXPORT, finite, read_text
-from raymarch.io.image_sets.calibration import Calibration, naming
-from raymarch.io.image_sets.camera_models import brown
+from raymarch.io.files.strict import EXPORT_CURE, finite_number, read_text
+from raymarch.io.image_sets.calibration import Calibration, name_errors
+from raymarch.io.image_sets.camera_models import brown_lens
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.holdout import select_split
 from raymarch.io.image_sets.image_folder import ImageIndex, only_export
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 
-NAME = "#name"
-POSE = ("x", "y", "alt", "heading", "pitch", "roll")
-INTERNAL = ("f", "px", "py")
-LENS = ("k1", "k2", "k3", "k4", "t1", "t2")
-FILM = 36.0  # millimetres that the longer side counts as
+NAME_COLUMN = "#name"
+POSE_COLUMNS = ("x", "y", "alt", "heading", "pitch", "roll")
+INTERNAL_COLUMNS = ("f", "px", "py")
+LENS_COLUMNS = ("k1", "k2", "k3", "k4", "t1", "t2")
+FILM_WIDTH = 36.0  # millimetres that the longer side counts as
 MAX_HEADER = 4096  # bytes
 
 
@@ -46,16 +46,20 @@ def read(folder: Path, options: ReadOptions) -> Views:
     """
     source = only_export(folder, _tables(folder), ".csv")
     rows = _rows(source)
-    index = ImageIndex(folder, [row[NAME] for _, row in rows], source, options.follow_links)
+    index = ImageIndex(folder, [row[NAME_COLUMN] for _, row in rows], source, options.follow_links)
     poses = [_pose(row, where) for where, row in rows]
     origin = new_origin([pose[:3, 3] for pose in poses], source)
     frames = []
     for (where, row), pose in zip(rows, poses, strict=True):
-        if (file := index.file(row[NAME], where)) is None:
+        if (file := index.file(row[NAME_COLUMN], where)) is None:
             continue
-        numbers = {name: finite(row[name], f"{where}: {name}") for name in (*INTERNAL, *LENS) if row.get(name)}
+        numbers = {
+            name: finite_number(row[name], f"{where}: {name}")
+            for name in (*INTERNAL_COLUMNS, *LENS_COLUMNS)
+            if row.get(name)
+        }
         frames.append(Frame(file, partial(_camera, numbers, moved_pose(pose, origin), where)))
-    chosen = held_out(frames, options, source)
+    chosen = select_split(frames, options, source)
     return views_of_frames(chosen, folder, source, options, origin=origin)
 
 
@@ -67,7 +71,7 @@ def _tables(folder: Path) -> list[Path]:
         except OSError:
             return False
         columns = start.decode("utf-8-sig", "replace").partition("\n")[0].split(",")
-        return {NAME, *POSE, INTERNAL[0]} <= {column.strip() for column in columns}
+        return {NAME_COLUMN, *POSE_COLUMNS, INTERNAL_COLUMNS[0]} <= {column.strip() for column in columns}
 
     return [path for path in sorted(folder.glob("*.csv")) if path.is_file() and is_one(path)]
 
@@ -81,8 +85,8 @@ def _rows(path: Path) -> list[tuple[str, dict[str, str]]]:
         header = [column.strip() for column in next(reader, [])]
         lines = [(reader.line_num, [word.strip() for word in line]) for line in reader if line]
     except csv.Error as error:
-        raise RaymarchError(f"{path}: is no table ({error}); {EXPORT}") from error
-    lacking = [name for name in (NAME, *POSE, INTERNAL[0]) if header.count(name) != 1]
+        raise RaymarchError(f"{path}: is no table ({error}); {EXPORT_CURE}") from error
+    lacking = [name for name in (NAME_COLUMN, *POSE_COLUMNS, INTERNAL_COLUMNS[0]) if header.count(name) != 1]
     if lacking or not lines:
         raise RaymarchError(
             f"{path}: {'has not each once: ' + ', '.join(lacking) if lacking else 'has no cameras'}; export"
@@ -90,15 +94,19 @@ def _rows(path: Path) -> list[tuple[str, dict[str, str]]]:
         )
     for i, line in lines:
         if len(line) != len(header):
-            raise RaymarchError(f"{path}, line {i}: has {len(line)} columns, the first line {len(header)}; {EXPORT}")
-    others = [name for name in header if name and name not in (NAME, *POSE, *INTERNAL, *LENS)]
+            raise RaymarchError(
+                f"{path}, line {i}: has {len(line)} columns, the first line {len(header)}; {EXPORT_CURE}"
+            )
+    others = [
+        name for name in header if name and name not in (NAME_COLUMN, *POSE_COLUMNS, *INTERNAL_COLUMNS, *LENS_COLUMNS)
+    ]
     if others:
-        logging.getLogger("raymarch").warning("%s: columns that are not read: %s", path, named(others, 20))
+        logging.getLogger("raymarch").warning("%s: columns that are not read: %s", path, first_names(others, 20))
     return [(f"{path}, line {i}", dict(zip(header, line, strict=True))) for i, line in lines]
 
 
 def _pose(row: dict[str, str], where: str) -> np.ndarray:
-    x, y, altitude, heading, pitch, roll = (finite(row[name], f"{where}: {name}") for name in POSE)
+    x, y, altitude, heading, pitch, roll = (finite_number(row[name], f"{where}: {name}") for name in POSE_COLUMNS)
     (cz, sz), (cx, sx), (cy, sy) = ((np.cos(a), np.sin(a)) for a in np.deg2rad([-heading, pitch, roll]))
     about_z = np.array([[cz, -sz, 0], [sz, cz, 0], [0, 0, 1]])
     about_x = np.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
@@ -111,11 +119,11 @@ def _pose(row: dict[str, str], where: str) -> np.ndarray:
 
 def _camera(numbers: dict[str, float], pose: np.ndarray, where: str, width: int, height: int, _: int = 1) -> Camera:
     side = max(width, height)
-    focal = numbers.get("f", 0.0) * side / FILM
+    focal = numbers.get("f", 0.0) * side / FILM_WIDTH
     principal = numbers.get("px", 0.0) * side + width / 2, numbers.get("py", 0.0) * side + height / 2
-    *radial, p1, p2 = (numbers.get(name, 0.0) for name in LENS)
-    with naming(where):
-        lens = brown(radial, (p1, p2))
+    *radial, p1, p2 = (numbers.get(name, 0.0) for name in LENS_COLUMNS)
+    with name_errors(where):
+        lens = brown_lens(radial, (p1, p2))
     calibration = Calibration((focal, focal), principal, None, lens)
     return calibration.camera(pose, width, height, where=where)
 

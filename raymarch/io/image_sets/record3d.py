@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, short
-from raymarch.io.files.strict import EXPORT, read_json
-from raymarch.io.image_sets.calibration import Calibration, of_matrix
+from raymarch.errors import RaymarchError, short_value
+from raymarch.io.files.strict import EXPORT_CURE, read_json
+from raymarch.io.image_sets.calibration import Calibration, calibration_of_matrix
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.holdout import select_split
 from raymarch.io.image_sets.image_folder import image_files, require_pairs
-from raymarch.io.image_sets.json_values import number
+from raymarch.io.image_sets.json_values import read_number
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_pose, new_origin
 
-FILES = ("metadata.json", "metadata")
-FOLDERS = ("rgb", "rgbd", "images")
+METADATA_FILES = ("metadata.json", "metadata")
+IMAGE_FOLDERS = ("rgb", "rgbd", "images")
 
 
 def detect(folder: Path) -> bool:
@@ -44,12 +44,12 @@ def read(folder: Path, options: ReadOptions) -> Views:
     """
     source = _metadata(folder)
     if source is None:
-        raise RaymarchError(f"{folder}: has no {FILES[0]}; unpack the capture (.r3d is a zip archive)")
+        raise RaymarchError(f"{folder}: has no {METADATA_FILES[0]}; unpack the capture (.r3d is a zip archive)")
     document = _document(source)
     poses = _poses(document, source)
     origin = new_origin([pose[:3, 3] for pose in poses], source)
     calibrations = _calibrations(document, len(poses), source)
-    inner = next((name for name in FOLDERS if (folder / name).is_dir()), FOLDERS[0])
+    inner = next((name for name in IMAGE_FOLDERS if (folder / name).is_dir()), IMAGE_FOLDERS[0])
     files = sorted(image_files(folder, inner, options.follow_links), key=_order)
     if not files and options.cameras_alone:
         files = [folder / inner / f"{i:05d}.png" for i in range(len(poses))]
@@ -60,12 +60,12 @@ def read(folder: Path, options: ReadOptions) -> Views:
         frames.append(
             Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=where), size=calibration.size)
         )
-    chosen = [frames[i] for i in held_out(len(frames), options, source)]  # as they were taken, not by name
+    chosen = [frames[i] for i in select_split(len(frames), options, source)]  # as they were taken, not by name
     return views_of_frames(chosen, folder, source, options, origin=origin)
 
 
 def _metadata(folder: Path) -> Path | None:
-    return next((folder / name for name in FILES if (folder / name).is_file()), None)
+    return next((folder / name for name in METADATA_FILES if (folder / name).is_file()), None)
 
 
 def _order(file: Path) -> tuple[bool, int, str]:
@@ -76,20 +76,20 @@ def _order(file: Path) -> tuple[bool, int, str]:
 def _document(path: Path) -> dict:
     document = read_json(path)
     if not isinstance(document, dict):
-        raise RaymarchError(f"{path}: is {short(document)}, want a mapping with poses and K; {EXPORT}")
+        raise RaymarchError(f"{path}: is {short_value(document)}, want a mapping with poses and K; {EXPORT_CURE}")
     return document
 
 
 def _row(value: object, count: int, where: str) -> list[float]:
     if not isinstance(value, list) or len(value) != count:
-        raise RaymarchError(f"{where} is {short(value)}, want {count} numbers; {EXPORT}")
-    return [number(x, where) for x in value]
+        raise RaymarchError(f"{where} is {short_value(value)}, want {count} numbers; {EXPORT_CURE}")
+    return [read_number(x, where) for x in value]
 
 
 def _poses(document: dict, path: Path) -> list[np.ndarray]:
     listed = document.get("poses")
     if not isinstance(listed, list) or not listed or "K" not in document:
-        raise RaymarchError(f"{path}: poses is {short(listed)}, want a list beside K; {EXPORT}")
+        raise RaymarchError(f"{path}: poses is {short_value(listed)}, want a list beside K; {EXPORT_CURE}")
     require_few(len(listed), path)
     return [_pose(_row(row, 7, f"{path}: pose {i}"), f"{path}: pose {i}") for i, row in enumerate(listed)]
 
@@ -98,7 +98,7 @@ def _pose(row: list[float], where: str) -> np.ndarray:
     *quaternion, tx, ty, tz = row
     length = float(np.linalg.norm(quaternion))
     if not 0.9 < length < 1.1:
-        raise RaymarchError(f"{where} has a quaternion of length {length:.4g}, want 1; {EXPORT}")
+        raise RaymarchError(f"{where} has a quaternion of length {length:.4g}, want 1; {EXPORT_CURE}")
     x, y, z, w = np.array(quaternion) / length
     return np.array(
         [
@@ -113,7 +113,7 @@ def _pose(row: list[float], where: str) -> np.ndarray:
 def _calibrations(document: dict, count: int, path: Path) -> list[Calibration]:
     size = None
     if "w" in document or "h" in document:
-        size = (number(document.get("w"), f"{path}: w"), number(document.get("h"), f"{path}: h"))
+        size = (read_number(document.get("w"), f"{path}: w"), read_number(document.get("h"), f"{path}: h"))
     each = document.get("perFrameIntrinsicCoeffs")
     if isinstance(each, list) and len(each) == count:
         rows = [_row(row, 4, f"{path}: perFrameIntrinsicCoeffs {i}") for i, row in enumerate(each)]
@@ -123,7 +123,7 @@ def _calibrations(document: dict, count: int, path: Path) -> list[Calibration]:
         message = "%s: perFrameIntrinsicCoeffs is %s for %d poses and not read, K is taken for all"
         logging.getLogger("raymarch").warning(message, path, came, count)
     matrix = np.array(_row(document["K"], 9, f"{path}: K")).reshape(3, 3).T
-    return [Calibration(*of_matrix(matrix, f"{path}: K"), size)] * count
+    return [Calibration(*calibration_of_matrix(matrix, f"{path}: K"), size)] * count
 
 
-RECORD3D = Reader("Record3D", detect, by_options(read), FILES, specificity=2)
+RECORD3D = Reader("Record3D", detect, by_options(read), METADATA_FILES, specificity=2)

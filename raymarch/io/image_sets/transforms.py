@@ -14,15 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named, short
-from raymarch.io.files.folders import natural
+from raymarch.errors import RaymarchError, first_names, short_value
+from raymarch.io.files.folders import natural_key
 from raymarch.io.files.strict import read_json
-from raymarch.io.image_sets.camera_keys import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys, size_by_keys
+from raymarch.io.image_sets.camera_keys import (
+    CROP_KEY,
+    camera_by_keys,
+    crop_radius,
+    is_fisheye,
+    pose_by_keys,
+    size_by_keys,
+)
 from raymarch.io.image_sets.frame_file import frame_file
-from raymarch.io.image_sets.frames import Frame, alpha_file, present, require_few, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
-from raymarch.io.image_sets.image_folder import MASKS
-from raymarch.io.image_sets.json_values import flag, number
+from raymarch.io.image_sets.frames import Frame, alpha_file, existing_images, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import select_split
+from raymarch.io.image_sets.image_folder import MASK_FOLDERS
+from raymarch.io.image_sets.json_values import read_flag, read_number
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
@@ -30,14 +37,14 @@ from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_points, new_origin, places_of
 
 log = logging.getLogger("raymarch")
-FILES = "transforms.json"
+TRANSFORMS_FILE = "transforms.json"
 SPLIT_ELSEWHERE = "transforms_train.json"
 SPLITS = ("train", "val", "test")
-STAND_IN = {"val": "test", "test": "val"}
-TRANSPARENT = {"white_transparent": 255, "black_transparent": 0}
-NEIGHBOURS = 3  # frames either way, whose mean sharpness a frame is held against
-POSES = ("transform_matrix", "transform_matrix_start")
-NOT_READ = {  # keys of other programs that bear on values or places, and what is so
+STAND_IN_SPLIT = {"val": "test", "test": "val"}
+TRANSPARENT_COLOURS = {"white_transparent": 255, "black_transparent": 0}
+SHARPNESS_NEIGHBOURS = 3  # frames either way, whose mean sharpness a frame is held against
+POSE_KEYS = ("transform_matrix", "transform_matrix_start")
+UNREAD_KEYS = {  # keys of other programs that bear on values or places, and what is so
     "time": "all images are taken as of one moment",
     "rolling_shutter": "a camera stands in the middle of its way",
     "applied_transform": "poses are taken as they are written",
@@ -56,13 +63,13 @@ NOT_READ = {  # keys of other programs that bear on values or places, and what i
     "shutter": "",
     "n_extra_learnable_dims": "",
 }
-SCALE, OFFSET = 0.33, 0.5  # of the world in the cube, where the file tells none
-CUBE = ("aabb_scale", "scale", "offset")
+DEFAULT_SCALE, DEFAULT_OFFSET = 0.33, 0.5  # of the world in the cube, where the file tells none
+CUBE_KEYS = ("aabb_scale", "scale", "offset")
 
 
 def detect(folder: Path) -> bool:
     """Detection: whether the folder's transforms.json lists frames, and no file of a split does in its place."""
-    return lists_frames(folder / FILES, comments=True) and not (folder / SPLIT_ELSEWHERE).exists()
+    return lists_frames(folder / TRANSFORMS_FILE, comments=True) and not (folder / SPLIT_ELSEWHERE).exists()
 
 
 def read(folder: Path, options: ReadOptions) -> Views:
@@ -78,23 +85,27 @@ def read(folder: Path, options: ReadOptions) -> Views:
         >>> len(TRANSFORMS.read("fox", "test", downscale=2))  # doctest: +SKIP
         7
     """
-    path, root = folder / FILES, folder.resolve()
+    path, root = folder / TRANSFORMS_FILE, folder.resolve()
     document, listed = read_frames(path, comments=True)
     say_what_is_not_read(document, listed, path)
     _say_masks_apart(document, listed, path)
     origin = new_origin(places_of_frames(document, listed), path)
-    chosen = _chosen(document, listed, path)
+    chosen = _choose_frames(document, listed, path)
     frames = [frame_of_keys(keys, document, path, i, options, origin) for i, keys in chosen]
-    there = present([frame.file for frame in frames], path, options)
+    there = existing_images([frame.file for frame in frames], path, options)
     frames = sorted((frames[i] for i in there), key=lambda frame: frame.file.as_posix())  # as what is held out
     listed_files = {
-        name: _files(document, name, path, options.follow_links) for name in SPLITS if _listing(name) in document
+        name: _files(document, name, path, options.follow_links) for name in SPLITS if _split_key(name) in document
     }
-    frames = _of_split(frames, listed_files, options.split, path) if listed_files else held_out(frames, options, path)
+    frames = (
+        _split_frames(frames, listed_files, options.split, path)
+        if listed_files
+        else select_split(frames, options, path)
+    )
     points, box = _points(document, path, options.follow_links), box_of_cube(document, str(path))
     hints = {"points": moved_points(points, origin), "box": moved_box(box, origin, path), "origin": origin}
     frames = [frame._replace(alpha=alpha_file(frame.file, root, options.follow_links)) for frame in frames]
-    colours = [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
+    colours = [value for key, value in TRANSPARENT_COLOURS.items() if read_flag(document.get(key), f"{path}: {key}")]
     return views_of_frames(frames, folder, path, options, transparent=colours, **hints)
 
 
@@ -103,24 +114,24 @@ def splits(folder: Path) -> list[str]:
 
     None where it lists no files. The log says which are listed in vain: of some benchmarks nobody gets the test images.
     """
-    path, root = folder / FILES, folder.resolve()
+    path, root = folder / TRANSFORMS_FILE, folder.resolve()
     document, listed = read_frames(path, comments=True)
-    told = [name for name in SPLITS if document.get(_listing(name))]
+    told = [name for name in SPLITS if document.get(_split_key(name))]
     # links are followed, for this looks which files there are and reads none
     names = [(keys.get("file_path"), f"{path}, frame {i}") for i, keys in enumerate(listed)]
     framed = {frame_file(folder, root, name, where, True) for name, where in names}
     there = [name for name in told if any(file.is_file() for file in _files(document, name, path, True) & framed)]
     for name in told:
         if name not in there:
-            log.warning("%s: no image of %s is there, going without the split %s", path, _listing(name), name)
-    return [name for name in SPLITS if name in there or (name not in told and STAND_IN.get(name) in there)]
+            log.warning("%s: no image of %s is there, going without the split %s", path, _split_key(name), name)
+    return [name for name in SPLITS if name in there or (name not in told and STAND_IN_SPLIT.get(name) in there)]
 
 
 def lists_frames(path: Path, *, comments: bool = False) -> bool:
     """Detection: whether a file is JSON whose first frame has an image and a pose."""
     try:
         first = read_json(path, comments=comments)["frames"][0]
-        return isinstance(first, dict) and "file_path" in first and any(key in first for key in POSES)
+        return isinstance(first, dict) and "file_path" in first and any(key in first for key in POSE_KEYS)
     except (RaymarchError, LookupError, TypeError):
         return False
 
@@ -135,24 +146,24 @@ def read_frames(path: Path, *, comments: bool = False) -> tuple[dict[str, Any], 
         raise RaymarchError(f"{path}: is a {type(document).__name__}, want a mapping with frames; export it again")
     listed = document.get("frames")
     if not isinstance(listed, list) or not listed:
-        named = isinstance(listed, dict) and listed
-        cure = "write its mappings as a list, [{..}, {..}]" if named else "export it again"
-        raise RaymarchError(f"{path}: frames is {short(listed)}, want a list of at least one; {cure}")
+        first_names = isinstance(listed, dict) and listed
+        cure = "write its mappings as a list, [{..}, {..}]" if first_names else "export it again"
+        raise RaymarchError(f"{path}: frames is {short_value(listed)}, want a list of at least one; {cure}")
     require_few(len(listed), path)
     for i, frame in enumerate(listed):
         if not isinstance(frame, dict):
-            raise RaymarchError(f"{path}, frame {i}: is {short(frame)}, want a mapping; export it again")
+            raise RaymarchError(f"{path}, frame {i}: is {short_value(frame)}, want a mapping; export it again")
     return document, listed
 
 
 def say_what_is_not_read(document: dict[str, Any], listed: list[dict[str, Any]], path: Path) -> None:
-    """Note of the keys that bear on values or places and are not read: those of `NOT_READ` that say something."""
+    """Note of the keys that bear on values or places and are not read: those of `UNREAD_KEYS` that say something."""
 
     def says(value: object) -> bool:
         return value not in (None, "", 0, False, []) and not (isinstance(value, list) and not any(value))
 
     found = list[str]()
-    for key, what in NOT_READ.items():
+    for key, what in UNREAD_KEYS.items():
         count = sum(says(keys.get(key)) for keys in listed)
         if not (count or says(document.get(key))):
             continue
@@ -185,7 +196,7 @@ def frame_of_keys(
         text = f"{i:05d}"
     file = frame_file(folder, root, text, where, options.follow_links)
     settings, of = ChainMap(keys, document), f"{where} ({file.stem})"
-    crops = settings.get(CROP) is not None and is_fisheye(settings, of)
+    crops = settings.get(CROP_KEY) is not None and is_fisheye(settings, of)
     radius = partial(crop_radius, settings, where=of) if crops else None
     frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
     if options.cameras_alone:
@@ -206,65 +217,65 @@ def places_of_frames(document: dict[str, Any], listed: list[dict[str, Any]]) -> 
 def _say_masks_apart(document: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Note of a folder of masks that no frame names."""
     masked = any(keys.get("mask_path") is not None for keys in (document, *listed))
-    apart = next((name for name in MASKS if (path.parent / name).is_dir()), None)
+    apart = next((name for name in MASK_FOLDERS if (path.parent / name).is_dir()), None)
     if apart is not None and not masked:
         message = "%s: the folder %s is not read, as no frame names a mask; add a mask_path to each frame"
         log.warning(message, path, apart)
 
 
-def _chosen(
+def _choose_frames(
     document: Mapping[str, Any], listed: Sequence[dict[str, Any]], path: Path
 ) -> list[tuple[int, dict[str, Any]]]:
     """Frames by the names of their files, with their places in the list: the first `n_frames`, of them the sharp.
 
     First and next to each other are what instant-ngp has so: it takes the numbers in names by what they are.
     """
-    frames = sorted(enumerate(listed), key=lambda one: (natural(_inner(one[1])), one[0]))
+    frames = sorted(enumerate(listed), key=lambda one: (natural_key(_image_path(one[1])), one[0]))
     if "n_frames" in document:
-        frames = frames[: max(1, round(min(number(document["n_frames"], f"{path}: n_frames"), len(frames))))]
-    least = number(document.get("sharpness_discard_threshold", 0), f"{path}: sharpness_discard_threshold")
+        frames = frames[: max(1, round(min(read_number(document["n_frames"], f"{path}: n_frames"), len(frames))))]
+    least = read_number(document.get("sharpness_discard_threshold", 0), f"{path}: sharpness_discard_threshold")
     if not least > 0 or any("sharpness" not in keys for _, keys in frames):
         return frames
-    sharp = np.array([number(keys["sharpness"], f"{path}, frame {i}: sharpness") for i, keys in frames])
+    sharp = np.array([read_number(keys["sharpness"], f"{path}, frame {i}: sharpness") for i, keys in frames])
     sums = np.concatenate([[0], np.cumsum(sharp)])
     at = np.arange(len(sharp))
-    first, last = np.maximum(at - NEIGHBOURS, 0), np.minimum(at + NEIGHBOURS + 1, len(sharp))
+    first, last = np.maximum(at - SHARPNESS_NEIGHBOURS, 0), np.minimum(at + SHARPNESS_NEIGHBOURS + 1, len(sharp))
     keep = sharp > least * (sums[last] - sums[first]) / (last - first)
     blurred = [str(frames[i][1].get("file_path")) for i in np.flatnonzero(~keep)]
     if not keep.any():
         raise RaymarchError(f"{path}: no frame has sharpness over {least:g} of its neighbours'; lower the threshold")
     if blurred:
         message = "%s: %d of %d frames are less sharp than %g of their neighbours, going on without them (%s)"
-        log.warning(message, path, len(blurred), len(frames), least, named(blurred))
+        log.warning(message, path, len(blurred), len(frames), least, first_names(blurred))
     return [frame for frame, kept in zip(frames, keep, strict=True) if kept]
 
 
-def _inner(keys: Mapping[str, Any]) -> str:
+def _image_path(keys: Mapping[str, Any]) -> str:
     """Path of a frame's image, however it is written."""
     return str(PurePosixPath(str(keys.get("file_path")).replace("\\", "/")))
 
 
-def _listing(split: str) -> str:
+def _split_key(split: str) -> str:
     """Key of the list of a split's files."""
     return f"{split}_filenames"
 
 
 def _files(document: Mapping[str, Any], split: str, path: Path, follow_links: bool) -> set[Path]:
     """Files that `<split>_filenames` lists."""
-    key, folder = _listing(split), path.parent
+    key, folder = _split_key(split), path.parent
     listed = document[key]
     if not isinstance(listed, list):
-        raise RaymarchError(f"{path}: {key} is {short(listed)}, want a list of file names; export it again")
+        raise RaymarchError(f"{path}: {key} is {short_value(listed)}, want a list of file names; export it again")
     return {frame_file(folder, folder.resolve(), one, str(path), follow_links, key=key) for one in listed}
 
 
-def _of_split(frames: Sequence[Frame], listed: Mapping[str, set[Path]], split: str, path: Path) -> list[Frame]:
+def _split_frames(frames: Sequence[Frame], listed: Mapping[str, set[Path]], split: str, path: Path) -> list[Frame]:
     """Frames of a split as the file lists them; test and val stand in for each other where one of them is not there."""
     if split == "all":
         return list(frames)
-    taken = split if listed.get(split) else STAND_IN.get(split, split)
+    taken = split if listed.get(split) else STAND_IN_SPLIT.get(split, split)
     if not any(listed.values()):
-        keys = " and ".join(map(_listing, listed))
+        keys = " and ".join(map(_split_key, listed))
         raise RaymarchError(f"{path}: {keys} list no files, want one or more; fill them, or take them out")
     if not listed.get(taken):
         have = ", ".join(name for name in listed if listed[name])
@@ -275,7 +286,7 @@ def _of_split(frames: Sequence[Frame], listed: Mapping[str, set[Path]], split: s
     if not chosen:
         raise RaymarchError(f"{path}: no frame has a file of {taken}_filenames; correct the names")
     if len(chosen) < len(listed[taken]):
-        some = named(sorted(file.name for file in listed[taken] - {frame.file for frame in chosen}))
+        some = first_names(sorted(file.name for file in listed[taken] - {frame.file for frame in chosen}))
         message = "%s: %d of %d %s_filenames are of no frame that is there, going on without them (%s)"
         log.warning(message, path, len(listed[taken]) - len(chosen), len(listed[taken]), taken, some)
     return chosen
@@ -312,21 +323,23 @@ def box_of_cube(document: Mapping[str, Any], where: str) -> np.ndarray | None:
             or len(corners) != 2
             or any(not isinstance(c, list) or len(c) != 3 for c in corners)
         ):
-            raise RaymarchError(f"{where}: aabb is {short(corners)}, want two corners of three numbers; correct it")
-        box = np.array([[number(x, f"{where}: aabb") for x in corner] for corner in corners])
+            raise RaymarchError(
+                f"{where}: aabb is {short_value(corners)}, want two corners of three numbers; correct it"
+            )
+        box = np.array([[read_number(x, f"{where}: aabb") for x in corner] for corner in corners])
         if not (box[0] < box[1]).all():
             raise RaymarchError(f"{where}: aabb has no volume, want the lower corner, then the upper; correct it")
         return box
-    if not any(key in document for key in CUBE):
+    if not any(key in document for key in CUBE_KEYS):
         return None
-    scale, side = number(document.get("scale", SCALE), f"{where}: scale"), document.get("aabb_scale", 1)
-    side = number(side, f"{where}: aabb_scale")
-    told = document.get("offset", OFFSET)
+    scale, side = read_number(document.get("scale", DEFAULT_SCALE), f"{where}: scale"), document.get("aabb_scale", 1)
+    side = read_number(side, f"{where}: aabb_scale")
+    told = document.get("offset", DEFAULT_OFFSET)
     told = told if isinstance(told, list) and len(told) == 3 else [told] * 3
-    offset = np.array([number(one, f"{where}: offset") for one in told])
+    offset = np.array([read_number(one, f"{where}: offset") for one in told])
     if not (1e-9 < scale < 1e9 and 0 < side < 1e9 and (abs(offset) < 1e9).all()):
         raise RaymarchError(f"{where}: scale {scale:g}, aabb_scale {side:g} or offset is out of bounds; correct it")
-    return (np.array([[-side / 2], [side / 2]]) + OFFSET - offset) / scale
+    return (np.array([[-side / 2], [side / 2]]) + DEFAULT_OFFSET - offset) / scale
 
 
-TRANSFORMS = Reader(FILES, detect, by_options(read), FILES, specificity=4, splits=splits)
+TRANSFORMS = Reader(TRANSFORMS_FILE, detect, by_options(read), TRANSFORMS_FILE, specificity=4, splits=splits)

@@ -10,29 +10,29 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.device.memory import require_images
-from raymarch.errors import RaymarchError, named, one_line
+from raymarch.errors import RaymarchError, first_names, one_line
 from raymarch.io.files.strict import require_file_budget
 from raymarch.io.images.header import (
-    DEEP,
-    GREY,
-    SIDEWAYS,
+    DEEP_MODES,
+    GREY_TRAIT,
+    SIDEWAYS_ORIENTATIONS,
     TRAITS,
     Header,
     has_alpha,
-    header,
+    is_turned_by_pillow,
     open_image,
-    turned_by_pillow,
-    unmapped,
+    open_unmapped,
+    read_header,
 )
-from raymarch.io.images.profile import in_srgb
+from raymarch.io.images.profile import to_srgb
 from raymarch.system.resources import workers
 from raymarch.views.image_arrays import Images
-from raymarch.views.resize import SHRINKING, shrink, shrink_mask
+from raymarch.views.resize import SHRINKING_BYTES_A_PIXEL, shrink, shrink_mask
 
-MOST_LABELS = 32  # the highest number of an object in a mask that has 255 too
-LABELLED = 0.005  # of a mask's pixels that such numbers have
-ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
-UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
+MAX_LABELS = 32  # the highest number of an object in a mask that has 255 too
+MIN_LABELLED_FRACTION = 0.005  # of a mask's pixels that such numbers have
+DECODING_BYTES_A_PIXEL = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
+TURN_UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
     2: lambda image: image[:, ::-1],
     3: lambda image: image[::-1, ::-1],
     4: lambda image: image[::-1],
@@ -43,30 +43,32 @@ UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientat
 }
 
 
-def headers(paths: Sequence[Path]) -> list[Header]:
+def read_headers(paths: Sequence[Path]) -> list[Header]:
     """Headers of the files of a set, without decoding; what is to be known of them is said in the log.
 
     Raises RaymarchError that names the file: not an image, over 64 megapixels, with alpha where the first has none or
     the other way round.
     """
-    found = _all_headers(paths)
+    found = _read_all_headers(paths)
     _require_alpha_of_all(paths, found)
     for trait in TRAITS:
         some = [path.name for path, one in zip(paths, found, strict=True) if trait in one.traits]
-        if trait == GREY and 2 * len(some) >= len(paths):  # then grey is what the set is
+        if trait == GREY_TRAIT and 2 * len(some) >= len(paths):  # then grey is what the set is
             continue
         if some:
             message = "%s: %d of %d images %s (%s)"
-            logging.getLogger("raymarch").warning(message, paths[0].parent, len(some), len(paths), trait, named(some))
+            logging.getLogger("raymarch").warning(
+                message, paths[0].parent, len(some), len(paths), trait, first_names(some)
+            )
     return found
 
 
-def _all_headers(paths: Sequence[Path]) -> list[Header]:
+def _read_all_headers(paths: Sequence[Path]) -> list[Header]:
     """Headers of all files; RaymarchError for the first that has none, with how many others have none either."""
     found, failed = list[Header](), list[RaymarchError]()
     for path in paths:
         try:
-            found.append(header(path))
+            found.append(read_header(path))
         except RaymarchError as error:
             failed.append(error)
     if failed:
@@ -85,7 +87,7 @@ def _require_alpha_of_all(paths: Sequence[Path], found: Sequence[Header]) -> Non
     odd = [path for path, has in zip(paths, of_alpha, strict=True) if has != usual]
     other = next(path for path, has in zip(paths, of_alpha, strict=True) if has == usual)
     kinds = {False: "no alpha", True: "alpha"}
-    count = f" ({len(odd)} of {len(found)} have {kinds[not usual]}: {named([path.name for path in odd])})"
+    count = f" ({len(odd)} of {len(found)} have {kinds[not usual]}: {first_names([path.name for path in odd])})"
     cure = (
         "give it the alpha of what it shows, or save all without" if usual else "save it without alpha, as the others"
     )
@@ -107,19 +109,20 @@ def decode(
     Args:
         paths: of files, all with alpha or all without.
         sizes: (width, height) of each that it is made smaller to, by their area; as large as they are if not given.
-        found: their `headers`, where these are known.
+        found: their `read_headers`, where these are known.
         for_fit: refuse more than a fit has memory for.
 
     Returns one array (image, height, width, channel) where all have one size, else one for each.
 
-    Raises RaymarchError as `headers` does, where all together take more memory than is free, or for a damaged file. All
-    but damage is said before anything is decoded; no more than a few images are there in their full size at once.
+    Raises RaymarchError as `read_headers` does, where all together take more memory than is free, or for a damaged
+    file. All but damage is said before anything is decoded; no more than a few images are there in their full size at
+    once.
 
     Example:
         >>> decode([Path("train/r_0.png")]).shape  # doctest: +SKIP
         (1, 400, 400, 4)
     """
-    found = headers(paths) if found is None else found
+    found = read_headers(paths) if found is None else found
     sizes = [one[:2] for one in found] if sizes is None else sizes
     require_room(found, sizes, paths[0].parent, for_fit)
     shapes = [(height, width, one.channels) for (width, height), one in zip(sizes, found, strict=True)]
@@ -150,13 +153,13 @@ def decode_mask(
     Raises RaymarchError for a file that is none, or not of its image's size, and for labels beside 255 and a few greys
     on both sides of half without it, of which nobody can tell which count.
     """
-    one = header(path)
+    one = read_header(path)
     turn = turn_with(of, one, sensor)
     if one[:2] != of[:2] and turn == 1:
         raise RaymarchError(
             f"{path}: mask is {one.width} x {one.height} but its image {of.width} x {of.height} pixels; resize it"
         )
-    values = turned(_decoded(path, one, shown=False), turn)
+    values = turn_upright(_decode_file(path, one, shown=False), turn)
     cut = values.shape[2] == 4 and values[..., 3].min() < 128 <= values[..., 3].max()  # a cut-out of the object
     grey = values[..., 3] if cut else values[..., :3].max(-1)
     white = grey > (0 if inverted or grey.max() <= 1 or (not cut and _labels(path, values)) else 127)
@@ -174,8 +177,8 @@ def _labels(path: Path, values: np.ndarray) -> bool:
     grey = values[..., :3].max(-1)
     if (values[..., :3].min(-1) != grey).any():
         return True
-    few, many = (grey > 0) & (grey <= MOST_LABELS), grey > MOST_LABELS
-    if few.mean() >= LABELLED and many.any() and (grey[many] == 255).all():
+    few, many = (grey > 0) & (grey <= MAX_LABELS), grey > MAX_LABELS
+    if few.mean() >= MIN_LABELLED_FRACTION and many.any() and (grey[many] == 255).all():
         found = ", ".join(map(str, [0, *np.unique(grey[few])[:4], 255]))
         raise RaymarchError(
             f"{path}: mask has the values {found}: labels, of which nobody can tell whether 255 is one of what counts;"
@@ -183,7 +186,7 @@ def _labels(path: Path, values: np.ndarray) -> bool:
         )
     numbers = np.unique(grey)
     dark = (grey > 0) & (grey <= 127)
-    if 127 < grey.max() < 255 and len(numbers) <= MOST_LABELS and dark.mean() >= LABELLED:
+    if 127 < grey.max() < 255 and len(numbers) <= MAX_LABELS and dark.mean() >= MIN_LABELLED_FRACTION:
         found = ", ".join(map(str, numbers[:6])) + ", .." * (len(numbers) > 6)
         raise RaymarchError(
             f"{path}: mask has the values {found}: labels or greys, of which nobody can tell which count; write 0 where"
@@ -199,19 +202,19 @@ def turn_with(of: Header, one: Header, sensor: bool) -> int:
         of, one: headers of the image and of what goes with it.
         sensor: as of `decode_mask`.
     """
-    before = of[1::-1] if of.orientation in SIDEWAYS else of[:2]
+    before = of[1::-1] if of.orientation in SIDEWAYS_ORIENTATIONS else of[:2]
     flat = one.orientation == 1 and one[:2] == before
     return of.orientation if flat and (sensor or one[:2] != of[:2]) else 1
 
 
-def turned(image: np.ndarray, orientation: int) -> np.ndarray:
+def turn_upright(image: np.ndarray, orientation: int) -> np.ndarray:
     """Image made upright by EXIF's orientation of it."""
-    return UPRIGHT.get(orientation, lambda image: image)(image)
+    return TURN_UPRIGHT.get(orientation, lambda image: image)(image)
 
 
 def decode_alpha(path: Path, header: Header) -> np.ndarray:
     """Red (height, width) uint8 of a file that holds the alpha of an image, as it is stored, upright."""
-    return _decoded(path, header, shown=False)[..., 0]
+    return _decode_file(path, read_header, shown=False)[..., 0]
 
 
 def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], folder: Path, for_fit: bool) -> None:
@@ -220,7 +223,7 @@ def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], fold
     held = pixels * found[0].channels
     require_file_budget(held, f"{folder}: its {count} images")
     each = [
-        one.width * one.height * (ON_THE_WAY + SHRINKING * (one[:2] != tuple(size)))
+        one.width * one.height * (DECODING_BYTES_A_PIXEL + SHRINKING_BYTES_A_PIXEL * (one[:2] != tuple(size)))
         for one, size in zip(found, sizes, strict=True)
     ]
     needed = held + min(workers(), count) * max(each)
@@ -232,14 +235,14 @@ def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], fold
 
 
 def _fill(out: np.ndarray, path: Path, header: Header) -> None:
-    out[:] = shrink(_decoded(path, header), out.shape[1], out.shape[0])
+    out[:] = shrink(_decode_file(path, read_header), out.shape[1], out.shape[0])
 
 
-def _decoded(path: Path, header: Header, shown: bool = True) -> np.ndarray:
+def _decode_file(path: Path, header: Header, shown: bool = True) -> np.ndarray:
     """An image file as it is, but upright; what is to be `shown` in sRGB, else the numbers that are stored."""
-    with unmapped(open_image(path)) as image:
+    with open_unmapped(open_image(path)) as image:
         try:
-            if image.mode in DEEP:
+            if image.mode in DEEP_MODES:
                 values = np.asarray(image)
                 if values.min() < 0 or values.max() > 65535:
                     raise ValueError("it has values beyond 16 bit")
@@ -248,15 +251,16 @@ def _decoded(path: Path, header: Header, shown: bool = True) -> np.ndarray:
                 full = (values if small else values >> 8).astype(np.uint8)[..., None].repeat(3, 2)
             else:
                 whole = image.convert("RGBA" if has_alpha(image) else "RGB")
-                full = np.asarray(in_srgb(whole) if shown else whole)
+                full = np.asarray(to_srgb(whole) if shown else whole)
         except MemoryError:
             raise RaymarchError(
                 f"{path}: memory ran out as it was decoded; free some, or make the image smaller"
             ) from None
         except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
-        turn = 1 if turned_by_pillow(image) else header.orientation
-    full = turned(full, turn)
-    if full.shape != (header.height, header.width, header.channels):  # which the file's own header belies
+        turn = 1 if is_turned_by_pillow(image) else read_header.orientation
+    full = turn_upright(full, turn)
+    # which the file's own header belies
+    if full.shape != (read_header.height, read_header.width, read_header.channels):
         raise RaymarchError(f"{path}: image is damaged (decoded to {full.shape}); export it again")
     return full

@@ -12,14 +12,29 @@ from raymarch.io.images.profile import is_foreign
 
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
-MOST_PIXELS = 1 << 26
-WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
-WITHOUT_ALPHA = ("RGB", "L", "P", "1", "CMYK", "YCbCr")
-DEEP = ("I", "I;16", "I;16B", "I;16L")
-GREYS = ("1", "L", "LA", "La", *DEEP)
-WIDTH, HEIGHT, ORIENTATION = 0x0100, 0x0101, 0x0112  # tags of TIFF and EXIF; orientation 1 is upright
-SIDEWAYS = (5, 6, 7, 8)  # orientations whose width is the upright image's height
-RAW = (".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".raf", ".rw2", ".orf", ".pef", ".srw", ".x3f", ".3fr")
+MAX_PIXELS = 1 << 26
+ALPHA_MODES = ("RGBA", "LA", "PA", "RGBa", "La")
+OPAQUE_MODES = ("RGB", "L", "P", "1", "CMYK", "YCbCr")
+DEEP_MODES = ("I", "I;16", "I;16B", "I;16L")
+GREY_MODES = ("1", "L", "LA", "La", *DEEP_MODES)
+WIDTH_TAG, HEIGHT_TAG, ORIENTATION_TAG = 0x0100, 0x0101, 0x0112  # tags of TIFF and EXIF; orientation 1 is upright
+SIDEWAYS_ORIENTATIONS = (5, 6, 7, 8)  # orientations whose width is the upright image's height
+RAW_SUFFIXES = (
+    ".dng",
+    ".cr2",
+    ".cr3",
+    ".crw",
+    ".nef",
+    ".nrw",
+    ".arw",
+    ".raf",
+    ".rw2",
+    ".orf",
+    ".pef",
+    ".srw",
+    ".x3f",
+    ".3fr",
+)
 OTHER_SUFFIXES = (  # of pictures that are not read: a set may name them
     *(
         ".exr",
@@ -38,11 +53,12 @@ OTHER_SUFFIXES = (  # of pictures that are not read: a set may name them
         ".svg",
     ),
     *(".pdf", ".tga", ".dds", ".ppm", ".pgm", ".pnm", ".pfm", ".pcx", ".ico", ".xcf", ".fits", ".mp4", ".mov"),
-    *RAW,
+    *RAW_SUFFIXES,
 )
-DNG_VERSION = 0xC612  # tag of a TIFF that holds a sensor's raw values, and a small picture that is not the photograph
+# tag of a TIFF that holds a sensor's raw values, and a small picture that is not the photograph
+DNG_VERSION_TAG = 0xC612
 WRITE, DEVELOP, FRAMES, ARRAY = "write", "develop", "frames", "array"  # kinds of cures
-FOREIGN = [  # what files that are no image of ours begin with, from which byte on, what they are and what to do
+FOREIGN_FILES = [  # what files that are no image of ours begin with, from which byte on, what they are and what to do
     (0, b"version https://git-lfs", "a pointer of Git LFS", "fetch the image with git lfs pull"),
     (0, b"<!doctype html", "a web page", "download the image again"),
     (0, b"<html", "a web page", "download the image again"),
@@ -78,16 +94,16 @@ FOREIGN = [  # what files that are no image of ours begin with, from which byte 
     (0, b"<svg", "an SVG drawing", WRITE),
     (0, b"<?xml", "an XML text, such as an SVG drawing", WRITE),
 ]
-DEPTH = "have 16 bit, reduced to 8"
-TURNED = (
+DEPTH_TRAIT = "have 16 bit, reduced to 8"
+TURNED_TRAIT = (
     "are turned upright as their EXIF says; cameras of the images as they were before, as those of COLMAP,"
     " instant-ngp and nerfstudio are, with them"
 )
-INKS = "are CMYK, whose colours are approximate"
-MOVING = "have several frames, of which the first is taken"
-PROFILE = "have a colour profile other than sRGB's, and are brought to sRGB by it"
-GREY = "are grey where the others have colours"
-TRAITS = (DEPTH, TURNED, INKS, MOVING, PROFILE, GREY)
+INK_TRAIT = "are CMYK, whose colours are approximate"
+MOVING_TRAIT = "have several frames, of which the first is taken"
+PROFILE_TRAIT = "have a colour profile other than sRGB's, and are brought to sRGB by it"
+GREY_TRAIT = "are grey where the others have colours"
+TRAITS = (DEPTH_TRAIT, TURNED_TRAIT, INK_TRAIT, MOVING_TRAIT, PROFILE_TRAIT, GREY_TRAIT)
 
 
 class Header(NamedTuple):
@@ -106,7 +122,7 @@ def open_image(path: Path) -> Image.Image:
         image = Image.open(path, formats=FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise RaymarchError(
-            f"{path}: image is too large ({one_line(error)}), want at most {MOST_PIXELS}; shrink it"
+            f"{path}: image is too large ({one_line(error)}), want at most {MAX_PIXELS}; shrink it"
         ) from error
     except PermissionError as error:
         raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
@@ -115,7 +131,7 @@ def open_image(path: Path) -> Image.Image:
         why = "" if isinstance(error, UnidentifiedImageError) else f" ({one_line(error)})"  # which repeats the path
         reason = _foreign(path) or f"is no readable image{why}; want {', '.join(FORMATS)}"
         raise RaymarchError(f"{path}: {reason}") from error
-    raw = image.format == "TIFF" and (path.suffix.lower() in RAW or DNG_VERSION in image.tag_v2)  # type: ignore[attr-defined]
+    raw = image.format == "TIFF" and (path.suffix.lower() in RAW_SUFFIXES or DNG_VERSION_TAG in image.tag_v2)  # type: ignore[attr-defined]
     if raw:
         image.close()
         raise RaymarchError(f"{path}: is no readable image but a camera's raw file; {_cure(DEVELOP, path)}")
@@ -145,43 +161,43 @@ def _foreign(path: Path) -> str:
         return ""
     if not start:
         return "is no readable image: it is empty (0 bytes); export it again or take its frame out"
-    for at, magic, what, cure in FOREIGN:
+    for at, magic, what, cure in FOREIGN_FILES:
         if start[at:].startswith(magic.lower()):
             return f"is no readable image but {what}; {_cure(cure, path)}"
     suffix = path.suffix.lower()
     if suffix in OTHER_SUFFIXES:
-        kind = DEVELOP if suffix in RAW else FRAMES if suffix in (".mp4", ".mov") else WRITE
+        kind = DEVELOP if suffix in RAW_SUFFIXES else FRAMES if suffix in (".mp4", ".mov") else WRITE
         return f"is no readable image, {suffix} is not read; {_cure(kind, path)}"
     return ""
 
 
-def header(path: Path) -> Header:
+def read_header(path: Path) -> Header:
     """Header of an image file; RaymarchError for one over 64 megapixels, or of a kind that cannot be read."""
     with open_image(path) as image:
         width, height = _stored_size(image)
-        if width * height > MOST_PIXELS:
+        if width * height > MAX_PIXELS:
             raise RaymarchError(
-                f"{path}: image is too large ({width} x {height} pixels), want at most {MOST_PIXELS}; shrink it"
+                f"{path}: image is too large ({width} x {height} pixels), want at most {MAX_PIXELS}; shrink it"
             )
-        if image.mode not in (*WITH_ALPHA, *WITHOUT_ALPHA, *DEEP):
+        if image.mode not in (*ALPHA_MODES, *OPAQUE_MODES, *DEEP_MODES):
             raise RaymarchError(f"{path}: image has mode {image.mode}, want 8 bit RGB or RGBA; convert it")
-        deep = image.mode in DEEP or any(";16" in str(tile[3]) for tile in image.tile)  # type: ignore[attr-defined]
+        deep = image.mode in DEEP_MODES or any(";16" in str(tile[3]) for tile in image.tile)  # type: ignore[attr-defined]
         moving = getattr(image, "is_animated", False) and image.format != "MPO"  # a photo with its preview is still
         orientation = _orientation(image)
-        has = {DEPTH: deep, TURNED: orientation != 1, INKS: image.mode == "CMYK", MOVING: moving}
-        has |= {PROFILE: is_foreign(image), GREY: image.mode in GREYS}
-        if orientation in SIDEWAYS:
+        has = {DEPTH_TRAIT: deep, TURNED_TRAIT: orientation != 1, INK_TRAIT: image.mode == "CMYK", MOVING_TRAIT: moving}
+        has |= {PROFILE_TRAIT: is_foreign(image), GREY_TRAIT: image.mode in GREY_MODES}
+        if orientation in SIDEWAYS_ORIENTATIONS:
             width, height = height, width
         channels = 4 if has_alpha(image) else 3
         return Header(width, height, channels, orientation, tuple(trait for trait in TRAITS if has[trait]))
 
 
-def turned_by_pillow(image: Image.Image) -> bool:
+def is_turned_by_pillow(image: Image.Image) -> bool:
     """Whether Pillow applies the orientation itself, once it decodes."""
     return image.format == "TIFF"
 
 
-def unmapped(image: Image.Image) -> Image.Image:
+def open_unmapped(image: Image.Image) -> Image.Image:
     """Image that Pillow reads and does not map: it maps a TIFF of one piece by the size that this has once upright, so
     that the rows of one that lies sideways are cut in the wrong places."""
     image.filename = ""  # type: ignore[attr-defined]  # as of a stream, which cannot be mapped
@@ -190,9 +206,9 @@ def unmapped(image: Image.Image) -> Image.Image:
 
 def _stored_size(image: Image.Image) -> tuple[int, int]:
     """Width and height before anything is turned: from Pillow 11 on that of a TIFF is of the upright image."""
-    if not turned_by_pillow(image):
+    if not is_turned_by_pillow(image):
         return image.size
-    width, height = (int(image.tag_v2[tag]) for tag in (WIDTH, HEIGHT))  # type: ignore[attr-defined]
+    width, height = (int(image.tag_v2[tag]) for tag in (WIDTH_TAG, HEIGHT_TAG))  # type: ignore[attr-defined]
     return width, height
 
 
@@ -201,7 +217,7 @@ def _orientation(image: Image.Image) -> int:
     if image.format != "TIFF" and "exif" not in image.info:  # else Pillow decodes the image to look for it
         return 1
     try:
-        said = image.getexif().get(ORIENTATION, 1)
+        said = image.getexif().get(ORIENTATION_TAG, 1)
     except Exception:  # as in open_image; what cannot be read says nothing
         return 1
     return said if said in range(2, 9) else 1
@@ -209,4 +225,4 @@ def _orientation(image: Image.Image) -> int:
 
 def has_alpha(image: Image.Image) -> bool:
     """Presence of alpha, a palette's or a transparent colour included."""
-    return image.mode in WITH_ALPHA or ("transparency" in image.info and image.mode not in DEEP)
+    return image.mode in ALPHA_MODES or ("transparency" in image.info and image.mode not in DEEP_MODES)

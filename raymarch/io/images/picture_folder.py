@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.atomic import refused, require_no_interrupt
-from raymarch.io.files.ours import is_of_a_set
-from raymarch.io.files.temporary import temporary_folder_in
+from raymarch.io.files.atomic import require_no_interrupt, system_refusals
+from raymarch.io.files.authorship import is_of_a_set
+from raymarch.io.files.temporary import temporary_folder
 from raymarch.io.images.write import is_one_of_several
 
 
@@ -21,7 +21,7 @@ def older_pictures(folder: Path, names: Collection[str] = ()) -> list[Path]:
     nor what an image set lists, nor anything of others.
     """
     found = []
-    with refused(folder):
+    with system_refusals(folder):
         for path in sorted(folder.glob("*.png")):
             if path.name in names or path.is_symlink() or not path.is_file():
                 continue
@@ -44,7 +44,7 @@ def replacing_pictures(folder: Path, names: Collection[str]) -> Iterator[Path]:
     if not (older := older_pictures(folder)) and not any((folder / name).exists() for name in names):
         yield folder
         return
-    with refused(folder), temporary_folder_in(folder.resolve()) as temporary:
+    with system_refusals(folder), temporary_folder(folder.resolve()) as temporary:
         made, aside = temporary / "new", temporary / "older"
         made.mkdir()
         aside.mkdir()

@@ -9,8 +9,8 @@ from typing import Any
 
 from PIL import Image
 
-PATCHES = list(product((32, 128, 224), repeat=3))  # colours by which profiles are told apart
-NOTICED = 3  # levels of 255 that one of them is off by; what rounding leaves is less
+TEST_COLOURS = list(product((32, 128, 224), repeat=3))  # colours by which profiles are told apart
+MIN_LEVEL_CHANGE = 3  # levels of 255 that one of them is off by; what rounding leaves is less
 
 
 def is_foreign(image: Image.Image) -> bool:
@@ -21,7 +21,7 @@ def is_foreign(image: Image.Image) -> bool:
     return _differs(image.info.get("icc_profile") or b"")
 
 
-def in_srgb(image: Image.Image) -> Image.Image:
+def to_srgb(image: Image.Image) -> Image.Image:
     """Image of mode RGB or RGBA as it is by its profile in sRGB, where the two differ; alpha stays.
 
     Colours beyond sRGB become its nearest, channel by channel: relative colorimetric, black as black.
@@ -48,11 +48,11 @@ def _differs(profile: bytes) -> bool:
         return False
     from PIL import ImageCms
 
-    patches = Image.new("RGB", (len(PATCHES), 1))
-    patches.putdata(PATCHES)
+    patches = Image.new("RGB", (len(TEST_COLOURS), 1))
+    patches.putdata(TEST_COLOURS)
     try:
         seen = _transform(profile, "RGB").apply(patches)
     # a Pillow without littlecms, or a profile that it refuses
     except (ImportError, OSError, ValueError, ImageCms.PyCMSError):
         return False
-    return max(abs(a - b) for a, b in zip(patches.tobytes(), seen.tobytes(), strict=True)) > NOTICED
+    return max(abs(a - b) for a, b in zip(patches.tobytes(), seen.tobytes(), strict=True)) > MIN_LEVEL_CHANGE

@@ -19,16 +19,17 @@ from PIL.PngImagePlugin import PngInfo
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Numbers
 from raymarch.arguments.declared import checked
-from raymarch.errors import RaymarchError, one_line, short
-from raymarch.io.files.atomic import replacing, require_writable, target_of
-from raymarch.io.files.ours import require_ours
+from raymarch.errors import RaymarchError, one_line, short_value
+from raymarch.io.files.atomic import replace_file, require_writable, target_of
+from raymarch.io.files.authorship import require_ours
 from raymarch.io.images.header import SUFFIXES
-from raymarch.views.display_values import eight_bit, without
+from raymarch.views.display_values import eight_bit, mask_out
 
-MARK = "Software", "raymarch"
-SEVERAL = "raymarch, one of several: "  # "Source" of pictures of a folder that belong together; then what tells a name
-LONGEST_NAME = 200  # bytes of a picture's name without its endings
-VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows
+MADE_BY = "Software", "raymarch"
+# "Source" of pictures of a folder that belong together; then what tells a name
+SERIES_PREFIX = "raymarch, one of several: "
+MAX_NAME_BYTES = 200  # bytes of a picture's name without its endings
+MIN_VISIBLE_CLIPPING = 1 + 0.5 / 255  # display values from which clipping shows
 
 PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or uint8", checks.numeric)
 
@@ -79,7 +80,7 @@ def _write(
         colour = _bytes(path, colour, limit)
     if colour.dtype != np.uint8:
         raise RaymarchError(f"{path}: image is {image.dtype}, want floats in 0..1 or uint8; convert it first")
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         save_png(temporary, colour, _one_of_several(path) if several else None)
 
 
@@ -88,7 +89,7 @@ def save_png(
 ) -> None:
     """PNG of a picture (height, width, channel) uint8, put into a file or a stream, to the same bytes."""
     mark = PngInfo()
-    mark.add_text(*MARK)
+    mark.add_text(*MADE_BY)
     if source is not None:
         mark.add_text(*source)
     Image.fromarray(picture[..., 0] if picture.shape[2] == 1 else picture).save(to, format="PNG", pnginfo=mark)
@@ -101,7 +102,7 @@ def _bytes(path: str | os.PathLike[str], image: np.ndarray, limit: float) -> np.
         raise RaymarchError(f"{path}: image is nan at {where}, want numbers; look for a division by 0")
     if limit != 1:
         image = np.concatenate([image[..., :3] / limit, image[..., 3:]], axis=-1)
-    if count := int((image > VISIBLE).sum()):
+    if count := int((image > MIN_VISIBLE_CLIPPING).sum()):
         most = float(image[np.isfinite(image)].max(initial=1.0)) * limit
         logging.getLogger(__name__).warning(
             "%s: %d of %d numbers are over %g (up to %.3g) and written as %g; limit=%.3g would show them all",
@@ -127,7 +128,7 @@ def require_png(path: str | os.PathLike[str]) -> None:
 
 def is_picture(path: str | os.PathLike[str]) -> bool:
     """Authorship of a PNG: whether it says before its pixels begin that raymarch wrote it."""
-    return _says(path, MARK)
+    return _says(path, MADE_BY)
 
 
 def is_one_of_several(path: str | os.PathLike[str]) -> bool:
@@ -140,7 +141,7 @@ def is_one_of_several(path: str | os.PathLike[str]) -> bool:
 
 def _one_of_several(path: str | os.PathLike[str]) -> tuple[str, str]:
     """Mark of one of several pictures, which tells its name."""
-    return "Source", SEVERAL + hashlib.sha256(os.fsencode(Path(path).name)).hexdigest()[:16]
+    return "Source", SERIES_PREFIX + hashlib.sha256(os.fsencode(Path(path).name)).hexdigest()[:16]
 
 
 def _says(path: str | os.PathLike[str], mark: tuple[str, str]) -> bool:
@@ -185,23 +186,25 @@ def write_comparison(
     What a `mask` (height, width) takes out, where it is False, is grey in the last two.
     """
     error = np.clip(4 * np.abs(np.clip(image, 0, 1) - truth), 0, 1)
-    pictures = [np.clip(image, 0, 1), without(truth, mask), without(error, mask)]
+    pictures = [np.clip(image, 0, 1), mask_out(truth, mask), mask_out(error, mask)]
     write_one_of_several(path, np.concatenate(pictures, axis=1), overwrite)
 
 
 def _require_name(name: str) -> str:
     """Name of a picture in a folder; RaymarchError for one that leads elsewhere, as names come from files of others."""
     if name in ("", "..") or "\0" in name or name != PurePosixPath(name).name or name != PureWindowsPath(name).name:
-        raise RaymarchError(f"view {short(name)}: is no name of a picture, want one without a folder; rename the view")
-    if len(name.encode("utf-8", "replace")) > LONGEST_NAME:
         raise RaymarchError(
-            f"view {short(name)}: is too long for a picture's name, want {LONGEST_NAME} bytes; rename it"
+            f"view {short_value(name)}: is no name of a picture, want one without a folder; rename the view"
+        )
+    if len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
+        raise RaymarchError(
+            f"view {short_value(name)}: is too long for a picture's name, want {MAX_NAME_BYTES} bytes; rename it"
         )
     return name
 
 
 @contextmanager
-def _making(path: str | os.PathLike[str]) -> Iterator[None]:
+def _making_folder(path: str | os.PathLike[str]) -> Iterator[None]:
     """Context in which the system's refusals are those of a folder that is made."""
     try:
         yield
@@ -223,7 +226,7 @@ def folder_named(
     folder = Path(path)
     if folder.suffix.lower() in SUFFIXES and not folder.is_dir():
         raise RaymarchError(f"{path}: is the name of a picture, want that of a folder; leave the suffix out")
-    with _making(path):
+    with _making_folder(path):
         if folder.exists() and not folder.is_dir():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         if not ((parent := folder.resolve().parent) in made or parent.is_dir()):
@@ -252,7 +255,7 @@ def folder_for(
             raise RaymarchError(f"{file}: {count} pictures would have this name; rename all views but one")
     if folder.is_dir():
         require_pictures(files, overwrite)
-    with _making(path):
+    with _making_folder(path):
         folder.mkdir(exist_ok=True)
     for file in files[:1]:
         require_writable(file)

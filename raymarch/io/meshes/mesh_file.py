@@ -14,8 +14,8 @@ import numpy as np
 from raymarch.arguments import checks
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.io.files.atomic import replacing, require_writable
-from raymarch.io.files.ours import require_ours
+from raymarch.io.files.atomic import replace_file, require_writable
+from raymarch.io.files.authorship import require_ours
 from raymarch.views.display_values import eight_bit, linear_of_srgb
 from raymarch.volumes.mesh import MESH, Mesh
 
@@ -23,11 +23,12 @@ log = logging.getLogger(__name__)
 
 INSTALL = 'pip install "raymarch[formats]"'
 FORMATS = ("ply", "obj", "glb", "stl")
-OF_POINTS = ("ply", "glb")
-MARK = b"raymarch"  # in the first bytes of what we write
-HEAD = 4096
-HARM = 1e-5  # of a usual edge: rounding by more joins vertices, which lie a thousandth of a voxel apart here and there
-MUCH = 4.0  # times the rounding near the origin, from which on a mesh counts as far from it
+POINT_FORMATS = ("ply", "glb")
+MADE_BY = b"raymarch"  # in the first bytes of what we write
+HEAD_BYTES = 4096
+# of a usual edge: rounding by more joins vertices, which lie a thousandth of a voxel apart here and there
+MAX_HARMLESS_ROUNDING = 1e-5
+MIN_ROUNDING_RATIO = 4.0  # times the rounding near the origin, from which on a mesh counts as far from it
 
 
 @checked(mesh=MESH, path=checks.path, overwrite=checks.flag)
@@ -60,7 +61,7 @@ def write_mesh(mesh: Mesh, path: str | os.PathLike[str], overwrite: bool = False
         log.warning("%s: STL has no colours; .ply, .obj and .glb have", path)
     offset = offset_of(mesh)
     content = _bytes(mesh, kind, offset)
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_bytes(content)
     if kind not in ("stl", "glb") or not offset.any():
         return np.zeros(3)
@@ -96,7 +97,7 @@ def offset_of(mesh: Mesh) -> np.ndarray:
     a, b = (vertices[mesh.faces[:, i]] for i in (0, 1))
     edge = float(np.median(np.linalg.norm(b - a, axis=1))) if len(mesh.faces) else size / math.sqrt(len(vertices))
     rounding = _rounding(vertices)
-    harmed = rounding > HARM * edge and rounding > MUCH * _rounding(vertices - offset)
+    harmed = rounding > MAX_HARMLESS_ROUNDING * edge and rounding > MIN_ROUNDING_RATIO * _rounding(vertices - offset)
     return offset if harmed else np.zeros(3)
 
 
@@ -107,7 +108,7 @@ def _rounding(vertices: np.ndarray) -> float:
 
 def require_mesh_file(path: str | os.PathLike[str], *, points: bool = False, overwrite: bool = False) -> str:
     """Format of a mesh file by its suffix; RaymarchError where it is none, or could not be written."""
-    kind, able = Path(path).suffix.lower().removeprefix("."), OF_POINTS if points else FORMATS
+    kind, able = Path(path).suffix.lower().removeprefix("."), POINT_FORMATS if points else FORMATS
     if kind not in able:
         names = ", ".join(f".{name}" for name in able)
         what = "a cloud of points is" if points and kind in FORMATS else "meshes are"
@@ -129,7 +130,7 @@ def _library() -> ModuleType:
 
 def _is_ours(path: Path) -> bool:
     with path.open("rb") as file:
-        return MARK in file.read(HEAD)
+        return MADE_BY in file.read(HEAD_BYTES)
 
 
 def _bytes(mesh: Mesh, kind: str, offset: np.ndarray) -> bytes:
@@ -156,7 +157,7 @@ def _bytes(mesh: Mesh, kind: str, offset: np.ndarray) -> bytes:
         content = made.export(file_type=kind, header=None, include_normals=True, digits=_digits(mesh.vertices))
     else:
         content = made.export(file_type=kind)
-    return _marked(content.encode() if isinstance(content, str) else content, kind, offset)
+    return _mark_content(content.encode() if isinstance(content, str) else content, kind, offset)
 
 
 def _ply(mesh: Mesh, colours: np.ndarray, place: str) -> bytes:
@@ -184,7 +185,7 @@ def _digits(vertices: np.ndarray) -> int:
     return 8 if size == 0 else max(8, 8 - math.floor(math.log10(size)))
 
 
-def _marked(content: bytes, kind: str, offset: np.ndarray) -> bytes:
+def _mark_content(content: bytes, kind: str, offset: np.ndarray) -> bytes:
     """Content with our name where its format has room for words."""
     if kind == "obj":
         return b"# made by raymarch\n" + content

@@ -11,21 +11,21 @@ import numpy as np
 
 from raymarch.arguments.checks import flag, number, optional, path
 from raymarch.arguments.declared import checked
-from raymarch.errors import RaymarchError, short
-from raymarch.geometry.camera import SIDE, Camera
+from raymarch.errors import RaymarchError, short_value
+from raymarch.geometry.camera import PIXELS_A_SIDE, Camera
 from raymarch.geometry.camera_path import COUNT, path_through
-from raymarch.geometry.pose import PLACE
+from raymarch.geometry.pose import POSITION
 from raymarch.io.files.strict import parse_json, read_json
 
 ANGLE = number(0, 180, above=True, below=True, unit="degree")
-SIZE = 512  # pixels a side, where a key does not say
-FRAMES = 120  # through keys, where no count is given
-OF_OTHERS = {  # keys of paths that other programs save, and what to do
+DEFAULT_SIDE = 512  # pixels a side, where a key does not say
+DEFAULT_FRAMES = 120  # through keys, where no count is given
+FOREIGN_KEYS = {  # keys of paths that other programs save, and what to do
     "path": ("instant-ngp's path, in its unit cube, and is not read", "turn about and save one in raymarch view"),
     "trajectory": ("Open3D's trajectory, and is not read", "write its cameras as transforms.json, for --views"),
     "frames": ("a transforms.json of cameras and no path", "give its folder to --views, with --path cameras"),
 }
-UNREAD = ("crop", "render_time", "time")  # keys of nerfstudio's that bear on its pictures alone
+UNREAD_KEYS = ("crop", "render_time", "time")  # keys of nerfstudio's that bear on its pictures alone
 
 
 @checked(path=path, count=optional(COUNT), closed=flag)
@@ -55,7 +55,7 @@ def load_camera_path(path: str | os.PathLike[str], count: int | None = None, *, 
     keys = read_json(path)
     if isinstance(keys, dict) and ("camera_path" in keys or "keyframes" in keys):
         try:
-            return _of_nerfstudio(keys, path, count, closed)
+            return _nerfstudio_cameras(keys, path, count, closed)
         except RaymarchError as error:
             raise RaymarchError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
     if isinstance(keys, dict) and "cameras" in keys:
@@ -63,7 +63,7 @@ def load_camera_path(path: str | os.PathLike[str], count: int | None = None, *, 
         several = keys["cameras"] if isinstance(keys["cameras"], list) else []
         keys = [{**size, **key} if isinstance(key, dict) else key for key in several]
     if not isinstance(keys, list) or len(keys) < 2:
-        for key, (what, cure) in OF_OTHERS.items() if isinstance(keys, dict) else ():
+        for key, (what, cure) in FOREIGN_KEYS.items() if isinstance(keys, dict) else ():
             if key in keys:
                 raise RaymarchError(f"{path}: is {what}; {cure}")
         came = f"a list of {len(keys)}" if isinstance(keys, list) else f"a {type(keys).__name__}"
@@ -72,7 +72,7 @@ def load_camera_path(path: str | os.PathLike[str], count: int | None = None, *, 
     try:
         cameras = [_camera(i, key) for i, key in enumerate(keys)]
         targets = np.array([key["target"] for key in keys], float)
-        return path_through(cameras, count or FRAMES, closed=closed, about=targets)
+        return path_through(cameras, count or DEFAULT_FRAMES, closed=closed, about=targets)
     except RaymarchError as error:
         raise RaymarchError(f"{path}: {error}") from None
 
@@ -92,23 +92,25 @@ def _camera(i: int, key: Any) -> Camera:
         if name not in key:
             raise RaymarchError(f"key {i} has no {name}, want position, target, up and fov; add it")
     of = f"key {i}:"
-    eye, target, up = (PLACE(f"{of} {name}", key[name]) for name in ("position", "target", "up"))
+    eye, target, up = (POSITION(f"{of} {name}", key[name]) for name in ("position", "target", "up"))
     fov = np.deg2rad(ANGLE(f"{of} fov", key["fov"]))
-    width, height = (SIDE(f"{of} {name}", key.get(name, SIZE)) for name in ("width", "height"))
+    width, height = (PIXELS_A_SIDE(f"{of} {name}", key.get(name, DEFAULT_SIDE)) for name in ("width", "height"))
     if flag(f"{of} orthographic", key.get("orthographic", False)):
         across = 2 * float(np.linalg.norm(np.subtract(eye, target)) * np.tan(fov / 2))
         return Camera.orthographic(eye, target, up, size=across, width=width, height=height)
     return Camera.look_at(eye, target, up, fov=fov, width=width, height=height)
 
 
-def _of_nerfstudio(document: dict[str, Any], path: object, count: int | None, closed: bool) -> list[Camera]:
+def _nerfstudio_cameras(document: dict[str, Any], path: object, count: int | None, closed: bool) -> list[Camera]:
     """Frames of nerfstudio's path; of its keyframes alone, a path through them."""
     _require_perspective(document, "")
-    width, height = (SIDE(f"render_{name}", document.get(f"render_{name}", SIZE)) for name in ("width", "height"))
+    width, height = (
+        PIXELS_A_SIDE(f"render_{name}", document.get(f"render_{name}", DEFAULT_SIDE)) for name in ("width", "height")
+    )
     listed = document.get("camera_path") or document.get("keyframes")
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
         raise RaymarchError(
-            f"camera_path is {short(listed)}, want a list of frames; save it in nerfstudio's viewer again"
+            f"camera_path is {short_value(listed)}, want a list of frames; save it in nerfstudio's viewer again"
         )
     usual = document.get("default_fov", 50.0)
     cameras = [_camera_of_frame(i, frame, usual, width, height) for i, frame in enumerate(listed)]
@@ -120,10 +122,10 @@ def _of_nerfstudio(document: dict[str, Any], path: object, count: int | None, cl
         " with --orientation-method none --center-method none --auto-scale-poses False%s",
         path, pace,
     )  # fmt: skip
-    if some := [key for key in UNREAD if document.get(key)]:
+    if some := [key for key in UNREAD_KEYS if document.get(key)]:
         log.warning("%s: %s of the path is not read; --clip-box cuts a volume", path, ", ".join(some))
     if not document.get("camera_path"):
-        return path_through(cameras, count or FRAMES, closed=closed)
+        return path_through(cameras, count or DEFAULT_FRAMES, closed=closed)
     if count is None or count == len(cameras):
         return cameras
     return [cameras[round(i)] for i in np.linspace(0, len(cameras) - 1, count)]
@@ -134,7 +136,7 @@ def _require_perspective(of: dict[str, Any], where: str) -> None:
     kind = of.get("camera_type", "perspective")
     if kind != "perspective":
         raise RaymarchError(
-            f"{where}camera_type {short(kind)} is not rendered, want perspective; save the path as that"
+            f"{where}camera_type {short_value(kind)} is not rendered, want perspective; save the path as that"
         )
 
 
@@ -150,7 +152,7 @@ def _camera_of_frame(i: int, frame: dict[str, Any], usual: object, width: int, h
     if isinstance(numbers, list) and len(numbers) == 12:
         numbers = [*numbers, 0, 0, 0, 1]
     if not isinstance(numbers, list) or len(numbers) != 16:
-        raise RaymarchError(f"frame {i}: {key} is {short(numbers)}, want 16 numbers; save the path again")
+        raise RaymarchError(f"frame {i}: {key} is {short_value(numbers)}, want 16 numbers; save the path again")
     matrix = np.reshape(_numbers(numbers, f"frame {i}: {key}"), (4, 4))
     by_columns = matrix[3, :3].any() and not matrix[:3, 3].any()
     pose = matrix.T if by_columns else matrix
@@ -165,5 +167,5 @@ def _camera_of_frame(i: int, frame: dict[str, Any], usual: object, width: int, h
 def _numbers(values: Sequence[Any], where: str) -> list[float]:
     wrong = [value for value in values if isinstance(value, bool) or not isinstance(value, (int, float))]
     if wrong:
-        raise RaymarchError(f"{where} has {short(wrong[0])}, want numbers; save the path again")
+        raise RaymarchError(f"{where} has {short_value(wrong[0])}, want numbers; save the path again")
     return [float(value) for value in values]

@@ -19,9 +19,9 @@ from PIL import Image
 from raymarch.arguments.checks import Check, Numbers, Wrong, flag, number, numeric, path
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.atomic import refused, replacing, require_writable, target_of
-from raymarch.io.files.ours import require_ours
-from raymarch.io.files.temporary import temporary_in
+from raymarch.io.files.atomic import replace_file, require_writable, system_refusals, target_of
+from raymarch.io.files.authorship import require_ours
+from raymarch.io.files.temporary import temporary_path
 from raymarch.views.display_values import eight_bit
 
 INSTALL = 'pip install "raymarch[video]"'
@@ -45,14 +45,14 @@ def has_av() -> bool:
     return True
 
 
-MARK = b"made by raymarch"
-HEAD = 1 << 20  # bytes from either end in which a file says who made it
+MADE_BY = b"made by raymarch"
+END_BYTES = 1 << 20  # bytes from either end in which a file says who made it
 BT709 = 1  # FFmpeg's number of the colours of high definition, in which browsers take what says nothing
 FPS = number(0.1, 240, unit="frame/s")
 QUALITY = number(1, 100)
 
 
-class _Kind(NamedTuple):
+class _VideoKind(NamedTuple):
     """Kind of video: FFmpeg's names of its encoders, the first that is there is taken, and its constant rate factor at
     qualities 0 and 100."""
 
@@ -62,13 +62,13 @@ class _Kind(NamedTuple):
     container: dict[str, str]
 
 
-KINDS = {
+VIDEO_KINDS = {
     # `faststart`: what a player has to know comes first, so that a page plays a file as it loads.
-    ".mp4": _Kind(("libx264", "h264"), (46, 14), {"preset": "medium"}, {"movflags": "+faststart"}),
-    ".webm": _Kind(("libvpx-vp9", "vp9"), (63, 18), {"b:v": "0", "row-mt": "1", "cpu-used": "3"}, {}),
+    ".mp4": _VideoKind(("libx264", "h264"), (46, 14), {"preset": "medium"}, {"movflags": "+faststart"}),
+    ".webm": _VideoKind(("libvpx-vp9", "vp9"), (63, 18), {"b:v": "0", "row-mt": "1", "cpu-used": "3"}, {}),
 }
-SUFFIXES = (*KINDS, ".gif")
-MOST_SIDE = {".mp4": 16384, ".webm": 65535, ".gif": 65535}  # pixels that the formats, or their encoders, have
+VIDEO_SUFFIXES = (*VIDEO_KINDS, ".gif")
+MAX_SIDE = {".mp4": 16384, ".webm": 65535, ".gif": 65535}  # pixels that the formats, or their encoders, have
 
 
 def _frames(value: Iterable[Numbers]) -> Iterator[Numbers]:
@@ -80,7 +80,7 @@ def _frames(value: Iterable[Numbers]) -> Iterator[Numbers]:
 FRAMES = Check("images, a list or whatever gives one after the other", _frames)
 
 
-def never() -> bool:
+def never_cut() -> bool:
     """Never cut short."""
     return False
 
@@ -119,7 +119,7 @@ def write_clip(
     fps: float,
     quality: float,
     overwrite: bool = False,
-    cut: Callable[[], bool] = never,
+    cut: Callable[[], bool] = never_cut,
 ) -> Path:
     """Video written as `write_video` does, and where: where `cut` says at its end that frames are missing, it goes
     beside `path`, as NAME.interrupted.mp4."""
@@ -130,14 +130,14 @@ def write_clip(
         first = next(pictures)
     except StopIteration:
         raise RaymarchError(f"{path}: there are no frames, want one or more; look at what gives them") from None
-    if max(first.shape[:2]) > MOST_SIDE[suffix]:
-        size = f"{first.shape[1]} x {first.shape[0]} pixels, want at most {MOST_SIDE[suffix]} a side of a {suffix}"
+    if max(first.shape[:2]) > MAX_SIDE[suffix]:
+        size = f"{first.shape[1]} x {first.shape[0]} pixels, want at most {MAX_SIDE[suffix]} a side of a {suffix}"
         raise RaymarchError(f"{path}: frames are {size}; make them smaller")
     encode = _encode_gif if suffix == ".gif" else _encode
-    with refused(path), temporary_in(target.parent, suffix) as made:
+    with system_refusals(path), temporary_path(target.parent, suffix) as made:
         encode(path, made, chain([first], pictures), first.shape[1::-1], fps, quality)
-        place = interrupted(path) if cut() else Path(path)
-        with replacing(place, suffix) as temporary:
+        place = cut_short_name(path) if cut() else Path(path)
+        with replace_file(place, suffix) as temporary:
             os.replace(made, temporary)
     return place
 
@@ -147,7 +147,7 @@ def seconds_played(path: str | os.PathLike[str], frames: int, fps: float) -> flo
     return frames * _hundredths(fps) / 100 if Path(path).suffix.lower() == ".gif" else frames / fps
 
 
-def interrupted(path: str | os.PathLike[str]) -> Path:
+def cut_short_name(path: str | os.PathLike[str]) -> Path:
     """Name of a video that was cut short, beside the one that was asked for."""
     return Path(path).with_name(f"{Path(path).stem}.interrupted{Path(path).suffix}")
 
@@ -156,20 +156,20 @@ def require_videos(paths: Iterable[str | os.PathLike[str]], overwrite: bool = Fa
     """Write check: RaymarchError where videos cannot be written to `paths`, or would replace what must stay."""
     for each in (paths := list(paths)):
         suffix = Path(each).suffix.lower()
-        if suffix not in SUFFIXES:
-            raise RaymarchError(f"{each}: videos are {', '.join(SUFFIXES)}; end the name in one of them")
+        if suffix not in VIDEO_SUFFIXES:
+            raise RaymarchError(f"{each}: videos are {', '.join(VIDEO_SUFFIXES)}; end the name in one of them")
         require_writable(each)
-        if suffix in KINDS:
+        if suffix in VIDEO_KINDS:
             import_av(f"{each}: {suffix} files")
-    require_ours([*paths, *map(interrupted, paths)], "video", is_video, overwrite)
+    require_ours([*paths, *map(cut_short_name, paths)], "video", is_video, overwrite)
 
 
 def is_video(path: str | os.PathLike[str]) -> bool:
     """Authorship of a video: whether it says at its beginning or its end that raymarch wrote it."""
     with Path(path).open("rb") as file:
-        head = file.read(HEAD)
-        file.seek(max(file.seek(0, os.SEEK_END) - HEAD, 0))
-        return MARK in head or MARK in file.read(HEAD)
+        head = file.read(END_BYTES)
+        file.seek(max(file.seek(0, os.SEEK_END) - END_BYTES, 0))
+        return MADE_BY in head or MADE_BY in file.read(END_BYTES)
 
 
 def _pictures(path: str | os.PathLike[str], frames: Iterable[Numbers]) -> Iterator[np.ndarray]:
@@ -202,14 +202,14 @@ def _encode(
 ) -> None:
     """Encode by FFmpeg, in YUV of half the resolution in colour: what browsers play."""
     av = import_av()
-    kind = KINDS[made.suffix]
+    kind = VIDEO_KINDS[made.suffix]
     encoder = _encoder(path, kind)
     factor = kind.factors[0] + (kind.factors[1] - kind.factors[0]) * quality / 100
     even = 2 if made.suffix == ".mp4" else 1
     width, height = (math.ceil(n / even) * even for n in size)
     try:
         with av.open(str(made), "w", format=made.suffix[1:], options=kind.container) as file:
-            file.metadata["comment"] = MARK.decode()
+            file.metadata["comment"] = MADE_BY.decode()
             options = {"crf": f"{factor:.1f}" if even == 2 else f"{factor:.0f}", **kind.options}
             stream = file.add_stream(encoder, rate=Fraction(fps).limit_denominator(1001), options=options)
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
@@ -221,12 +221,12 @@ def _encode(
                 file.mux(stream.encode(frame.reformat(format="yuv420p", dst_colorspace="ITU709")))
             file.mux(stream.encode())
     except av.error.FFmpegError as error:
-        if isinstance(error, OSError):  # the system's, which `refused` knows the cure of
+        if isinstance(error, OSError):  # the system's, which `system_refusals` knows the cure of
             raise
         raise RaymarchError(f"{path}: FFmpeg refuses ({one_line(error)}); take other frames or another kind") from error
 
 
-def _encoder(path: Any, kind: _Kind) -> str:
+def _encoder(path: Any, kind: _VideoKind) -> str:
     """Name of the first encoder of a kind that this build of FFmpeg has; else RaymarchError."""
     av = import_av()
     for name in kind.encoders:
@@ -249,7 +249,7 @@ def _encode_gif(
     Pillow keeps all frames until the last, and makes equal ones in a row one, whose time is 655 s at most.
     """
     indexed = (Image.fromarray(image).quantize(256, Image.Quantize.MEDIANCUT) for image in pictures)
-    how: dict[str, Any] = {"duration": 10 * _hundredths(fps), "loop": 0, "comment": MARK, "optimize": False}
+    how: dict[str, Any] = {"duration": 10 * _hundredths(fps), "loop": 0, "comment": MADE_BY, "optimize": False}
     with made.open("wb") as file:
         try:
             next(indexed).save(file, format="GIF", save_all=True, append_images=indexed, **how)

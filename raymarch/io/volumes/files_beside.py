@@ -9,7 +9,7 @@ from pathlib import Path
 from raymarch.errors import RaymarchError
 
 MAX_FILES = 1 << 16
-NUMBERED = re.compile(r"%(0?)(\d{0,2})([diu])")  # as printf has it, once in a name
+NUMBERED_NAME = re.compile(r"%(0?)(\d{0,2})([diu])")  # as printf has it, once in a name
 
 
 def file_beside(path: Path, name: str, length: int, local: str = "") -> tuple[Path, int]:
@@ -49,7 +49,7 @@ def files_of_pattern(path: Path, text: str) -> list[str]:
 
     Raises RaymarchError for numbers that are none, and for too many files.
     """
-    match = NUMBERED.search(text)
+    match = NUMBERED_NAME.search(text)
     if match is None:
         return []
     words = text[match.end() :].split()

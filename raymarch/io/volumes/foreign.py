@@ -8,51 +8,52 @@ from pathlib import Path
 
 import h5py
 
-from raymarch.io.files.hdf5 import DAMAGE, KINDS, arrays_of_others
-from raymarch.io.volumes.stored_values import unpacked
+from raymarch.io.files.hdf5 import DAMAGE_ERRORS, FILE_KINDS, foreign_arrays
+from raymarch.io.volumes.stored_values import unpack
 
-HEAD = 4096  # bytes that are looked at
-NIBABEL = "i = nibabel.load({0!r}); nibabel.save(nibabel.Nifti1Image(i.get_fdata(), i.affine), 'a.nii.gz')"
-ITK = "SimpleITK.WriteImage(SimpleITK.ReadImage({0!r}), 'a.nrrd')"
-PICTURE = (
+HEAD_BYTES = 4096  # bytes that are looked at
+NIBABEL_CURE = "i = nibabel.load({0!r}); nibabel.save(nibabel.Nifti1Image(i.get_fdata(), i.affine), 'a.nii.gz')"
+ITK_CURE = "SimpleITK.WriteImage(SimpleITK.ReadImage({0!r}), 'a.nrrd')"
+PICTURE_CURE = (
     "is a picture, want a volume; stack slices in Python, files = sorted(glob.glob('*{1}')):"
     " np.save('a.npy', np.stack([np.asarray(PIL.Image.open(f).convert('L')).T for f in files], -1))"
 )
-MESH = (
+MESH_CURE = (
     "is a mesh, want a volume; fill it in Python: np.save('a.npy', trimesh.load({0!r},"
     " force='mesh').voxelized(PITCH).fill().matrix)"
 )
-GIFTI = (
+GIFTI_CURE = (
     "fill a surface that is closed in Python: s = nibabel.load({0!r}).agg_data(('pointset', 'triangle'));"
     " np.save('a.npy', trimesh.Trimesh(*s).voxelized(PITCH).fill().matrix)"
 )
-PARAVIEW = "open it in ParaView, there Filters > Resample To Image, and save that as .vti"
-FIJI = "open it in Fiji and save it as TIFF"
+PARAVIEW_CURE = "open it in ParaView, there Filters > Resample To Image, and save that as .vti"
+FIJI_CURE = "open it in Fiji and save it as TIFF"
 PACKERS = {
     b"\x1f\x8b": ("gzip", "gunzip -k {0}", "gunzip -c {0} > FILE", ".gz"),
     b"BZh": ("bzip2", "bunzip2 -k {0}", "bunzip2 -c {0} > FILE", ".bz2"),
     b"\xfd7zXZ\0": ("xz", "unxz -k {0}", "unxz -c {0} > FILE", ".xz"),
     b"\x28\xb5\x2f\xfd": ("Zstandard", "zstd -d {0}", "zstd -dc {0} > FILE", ".zst"),
 }
-BARE = tuple(b"\2\0%c\0" % k for k in (0, 1, 2, 16)) + tuple(b"\x08\0%c\0" % k for k in (0, 1, 5, 8, 18, 22))
-LONGEST_BARE = 256  # bytes of a first element
+BARE_DICOM = tuple(b"\2\0%c\0" % k for k in (0, 1, 2, 16)) + tuple(b"\x08\0%c\0" % k for k in (0, 1, 5, 8, 18, 22))
+MAX_BARE_ELEMENT = 256  # bytes of a first element
 # By how they begin; {0} is the file's name and {1} its suffix.
-BEGINNINGS: tuple[tuple[bytes, str], ...] = (
-    *((one, PICTURE) for one in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"\x76\x2f\x31\x01", b"#?RADIANCE")),
-    (b"\0\0\0\x0cjP  ", PICTURE),
+MAGIC_BYTES: tuple[tuple[bytes, str], ...] = (
+    *((one, PICTURE_CURE) for one in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"\x76\x2f\x31\x01", b"#?RADIANCE")),
+    (b"\0\0\0\x0cjP  ", PICTURE_CURE),
     (b" BDV", "is OpenVDB, want a dense volume; in Blender's Python or with openvdb, np.save('a.npy', array) of what"
               " grid.copyToArray(array) fills; or open it in ParaView and save it as .vti"),
     (b"DDS v3", "is a packed PVM volume; unpack it by pvm2raw of the V3 tools and give shape and dtype to rm.load"),
     (b"CDF", "is NetCDF 3, want a volume; in Python: np.save('a.npy', scipy.io.netcdf_file({0!r}, mmap=False)"
              ".variables['NAME'][:].T)"),
     (b"MATLAB 5.0", "is a MATLAB file; in Python: np.save('a.npy', scipy.io.loadmat({0!r})['NAME'])"),
-    (b"ply", MESH), (b"glTF", MESH), (b"solid ", MESH),
+    (b"ply", MESH_CURE), (b"glTF", MESH_CURE), (b"solid ", MESH_CURE),
     (b"# vtk DataFile", "is a legacy file of VTK, want .vti; open it in ParaView and save it as .vti"),
-    (b"MATRIX7", f"is ECAT, want NIfTI; in Python: {NIBABEL}"),
-    (b"# === DATA DESCRIPTION FILE", f"is PAR/REC of Philips, want NIfTI; in Python: {NIBABEL}"),
-    (b"ZISRAWFILE", f"is CZI of Zeiss; {FIJI}"), (b"\xda\xce\xbe\x0a", f"is ND2 of Nikon; {FIJI}"),
-    (b"\x70\0\0\0", f"is LIF of Leica; {FIJI}"),
-    (b"\0\0\0\x03", f"is DM3 of DigitalMicrograph; {FIJI}"), (b"\0\0\0\x04", f"is DM4 of DigitalMicrograph; {FIJI}"),
+    (b"MATRIX7", f"is ECAT, want NIfTI; in Python: {NIBABEL_CURE}"),
+    (b"# === DATA DESCRIPTION FILE", f"is PAR/REC of Philips, want NIfTI; in Python: {NIBABEL_CURE}"),
+    (b"ZISRAWFILE", f"is CZI of Zeiss; {FIJI_CURE}"), (b"\xda\xce\xbe\x0a", f"is ND2 of Nikon; {FIJI_CURE}"),
+    (b"\x70\0\0\0", f"is LIF of Leica; {FIJI_CURE}"),
+    (b"\0\0\0\x03", f"is DM3 of DigitalMicrograph; {FIJI_CURE}"),
+    (b"\0\0\0\x04", f"is DM4 of DigitalMicrograph; {FIJI_CURE}"),
     (b"version https://git-lfs", "is a pointer of Git LFS, not the file itself; fetch it: git lfs pull"),
     (b"7z\xbc\xaf", "is a 7z archive; unpack it and name the volume in it"),
     (b"Rar!", "is a RAR archive; unpack it and name the volume in it"),
@@ -61,7 +62,7 @@ BEGINNINGS: tuple[tuple[bytes, str], ...] = (
 )  # fmt: skip
 
 
-def told_foreign(path: Path, text: bool = True) -> str | None:
+def describe_foreign(path: Path, text: bool = True) -> str | None:
     """What a file of another kind is, and what to do; None where that is not known.
 
     Args:
@@ -74,38 +75,38 @@ def told_foreign(path: Path, text: bool = True) -> str | None:
         'is a mesh, want a volume'
     """
     with path.open("rb") as file:
-        head = file.read(HEAD)
+        head = file.read(HEAD_BYTES)
     for know in (
-        _of_brains,
-        told_bare_dicom,
-        _packed,
+        _describe_brain_format,
+        describe_bare_dicom,
+        _describe_packed,
         _archive,
-        _of_hdf5,
-        _of_vtk,
+        _describe_hdf5,
+        _describe_vtk,
         _raw_behind_text,
         _beginning,
-        _elsewhere,
+        _describe_reference,
     ):
         if (told := know(path, head)) is not None:
             return told
     return _table(path, head) if text else None
 
 
-def _of_brains(path: Path, head: bytes) -> str | None:
+def _describe_brain_format(path: Path, head: bytes) -> str | None:
     if path.name.lower().endswith((".brik", ".brik.gz", ".brik.bz2")):
-        return f"is values of AFNI, whose header is the .HEAD beside them; in Python: {NIBABEL.format(path.name)}"
+        return f"is values of AFNI, whose header is the .HEAD beside them; in Python: {NIBABEL_CURE.format(path.name)}"
     if b"<gifti" in head.lower():
-        return f"is GIFTI, a surface or what lies on one, want a volume; {GIFTI.format(path.name)}"
+        return f"is GIFTI, a surface or what lies on one, want a volume; {GIFTI_CURE.format(path.name)}"
     return None
 
 
-def told_bare_dicom(path: Path, head: bytes | None = None) -> str | None:
+def describe_bare_dicom(path: Path, head: bytes | None = None) -> str | None:
     """Of DICOM that lacks its first 132 bytes, as some archives keep it: what writes it with them; None of others."""
     if head is None:
         with path.open("rb") as file:
             head = file.read(8)
     explicit = head[4:6].isalpha()
-    if head[:4] not in BARE or not (explicit or int.from_bytes(head[4:8], "little") < LONGEST_BARE):
+    if head[:4] not in BARE_DICOM or not (explicit or int.from_bytes(head[4:8], "little") < MAX_BARE_ELEMENT):
         return None
     syntax = f"pydicom.uid.{'Explicit' if explicit else 'Implicit'}VRLittleEndian"
     told = "" if head[:1] == b"\2" else f"d.ensure_file_meta(); d.file_meta.TransferSyntaxUID = {syntax}; "
@@ -115,16 +116,16 @@ def told_bare_dicom(path: Path, head: bytes | None = None) -> str | None:
     )
 
 
-def _packed(path: Path, head: bytes) -> str | None:
+def _describe_packed(path: Path, head: bytes) -> str | None:
     if head.startswith(b"\x1f\x8b"):
         # FreeSurfer's packed volumes begin with version 1 as four bytes, most significant first.
         with path.open("rb") as file:
             try:
-                inner = bytes(unpacked(file.read, 4, "gzip", path))
+                inner = bytes(unpack(file.read, 4, "gzip", path))
             except ValueError:
                 inner = b""
         if inner == b"\0\0\0\1":
-            return f"is MGZ of FreeSurfer, want NIfTI; in Python: {NIBABEL.format(path.name)}"
+            return f"is MGZ of FreeSurfer, want NIfTI; in Python: {NIBABEL_CURE.format(path.name)}"
     for begins, (name, plain, piped, suffix) in PACKERS.items():
         if head.startswith(begins):
             if path.name.lower().endswith((".tar" + suffix, ".tgz")):
@@ -154,7 +155,7 @@ def _archive(path: Path, head: bytes) -> str | None:
     return None
 
 
-def _of_hdf5(path: Path, head: bytes) -> str | None:
+def _describe_hdf5(path: Path, head: bytes) -> str | None:
     """Of an HDF5 file of another program its arrays, and the call that takes the largest."""
     if not h5py.is_hdf5(path):
         return None
@@ -162,37 +163,37 @@ def _of_hdf5(path: Path, head: bytes) -> str | None:
         with h5py.File(path, "r") as file:
             said = file.attrs.get("format")
             said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
-            if isinstance(said, str) and said in KINDS:
+            if isinstance(said, str) and said in FILE_KINDS:
                 return None
             if "minc-2.0" in file:
-                return f"is MINC, want NIfTI; in Python: {NIBABEL.format(path.name)}"
-            return f"is HDF5 of another program, no raymarch-volume file; {arrays_of_others(file, path)}"
-    except DAMAGE:
+                return f"is MINC, want NIfTI; in Python: {NIBABEL_CURE.format(path.name)}"
+            return f"is HDF5 of another program, no raymarch-volume file; {foreign_arrays(file, path)}"
+    except DAMAGE_ERRORS:
         return None
 
 
-def _of_vtk(path: Path, head: bytes) -> str | None:
+def _describe_vtk(path: Path, head: bytes) -> str | None:
     kind = re.search(rb'<VTKFile\b[^>]*\stype\s*=\s*"(\w+)"', head)
     if kind is None or kind.group(1) == b"ImageData":
         return None
     name = kind.group(1).decode()
-    how = "open it in ParaView and save it as .vti" if name == "PImageData" else PARAVIEW
+    how = "open it in ParaView and save it as .vti" if name == "PImageData" else PARAVIEW_CURE
     return f"is {name} of VTK, want ImageData (.vti); {how}"
 
 
 def _raw_behind_text(path: Path, head: bytes) -> str | None:
     """Of formats that are raw values behind a text: the call that reads them."""
-    for name, know in RAW.items():
+    for name, know in RAW_READERS.items():
         if (found := know(path, head)) is not None:
             shape, dtype, offset, more = found
             return f"is {name}; rm.load({path.name!r}, shape={shape}, dtype={dtype!r}, offset={offset}{more}) reads it"
     return None
 
 
-Raw = tuple[tuple[int, ...], str, int, str]
+RawLayout = tuple[tuple[int, ...], str, int, str]
 
 
-def _amira(path: Path, head: bytes) -> Raw | None:
+def _amira(path: Path, head: bytes) -> RawLayout | None:
     begins = re.match(rb"# (?:AmiraMesh|Avizo)(?: 3D)? BINARY(-LITTLE-ENDIAN)?", head)
     size = re.search(rb"define Lattice (\d+) (\d+) (\d+)", head)
     values = re.search(rb"Lattice \{ (byte|short|ushort|int|float|double)(?:\[1\])? \w+ \} =? ?@1\s", head)
@@ -205,7 +206,7 @@ def _amira(path: Path, head: bytes) -> Raw | None:
     return (x, y, z), f"{order}{kinds[values.group(1)]}", at + 4, ""
 
 
-def _pvm(path: Path, head: bytes) -> Raw | None:
+def _pvm(path: Path, head: bytes) -> RawLayout | None:
     found = re.match(rb"PVM[23]?\n(\d+) (\d+) (\d+)\n(?:(\S+) (\S+) (\S+)\n)?([12])\n", head)
     if not found:
         return None
@@ -214,7 +215,7 @@ def _pvm(path: Path, head: bytes) -> Raw | None:
     return (x, y, z), "u1" if size == 1 else ">u2", found.end(), more
 
 
-def _fits(path: Path, head: bytes) -> Raw | None:
+def _fits(path: Path, head: bytes) -> RawLayout | None:
     if not head.startswith(b"SIMPLE  ="):
         return None
     with path.open("rb") as file:
@@ -235,7 +236,7 @@ def _fits(path: Path, head: bytes) -> Raw | None:
     return sizes, kind, -(-(end + 1) * 80 // 2880) * 2880, ""
 
 
-RAW: dict[str, Callable[[Path, bytes], Raw | None]] = {
+RAW_READERS: dict[str, Callable[[Path, bytes], RawLayout | None]] = {
     "AmiraMesh, raw values behind a text": _amira,
     "PVM, raw values behind a text": _pvm,
     "FITS, raw values behind a text": _fits,
@@ -244,28 +245,28 @@ RAW: dict[str, Callable[[Path, bytes], Raw | None]] = {
 
 def _beginning(path: Path, head: bytes) -> str | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return PICTURE.format(path.name, path.suffix)
+        return PICTURE_CURE.format(path.name, path.suffix)
     if head[4:8] == b"ftyp":
         return "is a video or a picture of such a file, want a volume; take its pictures out: ffmpeg -i IN %04d.png"
     if re.match(rb"# (AmiraMesh|Avizo)", head):
         return "is AmiraMesh that is packed or of several arrays; save it uncompressed in Amira, or as .nrrd"
     if head[:4] == b"\0\0\0\1" and path.suffix.lower() == ".mgh":
-        return f"is MGH of FreeSurfer, want NIfTI; in Python: {NIBABEL.format(path.name)}"
+        return f"is MGH of FreeSurfer, want NIfTI; in Python: {NIBABEL_CURE.format(path.name)}"
     if head[252:256] in (b"\x2a\xe3\x89\xb8", b"\xef\xff\xe9\xb0"):
-        return f"is GIPL, want NRRD; in Python: {ITK.format(path.name)}"
-    for begins, told in BEGINNINGS:
+        return f"is GIPL, want NRRD; in Python: {ITK_CURE.format(path.name)}"
+    for begins, told in MAGIC_BYTES:
         if head.startswith(begins):
             return told.format(path.name, path.suffix)
     return None
 
 
-def _elsewhere(path: Path, head: bytes) -> str | None:
+def _describe_reference(path: Path, head: bytes) -> str | None:
     """Of pages, and of texts that are about a volume in another file."""
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")[:200].lower()
     if start.startswith((b"<!doctype html", b"<html")):
         return "is a page of the web and not the file itself; download it again, by its own link"
     if re.match(rb"\s*type\s*=\s*string-attribute", head):
-        return f"is a header of AFNI, want NIfTI; in Python: {NIBABEL.format(path.name)}"
+        return f"is a header of AFNI, want NIfTI; in Python: {NIBABEL_CURE.format(path.name)}"
     if path.suffix.lower() in (".vgi", ".vol", ".pcr") or start.startswith(b"{volume"):
         return (
             "is of VGStudio, raw values beside a text (.vgi) that says their size and type; rm.load(NAME.vol,"

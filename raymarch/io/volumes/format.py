@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.checks import Check, flag, optional
-from raymarch.arguments.declared import held
-from raymarch.arguments.extensions import NAME, called, hold_parts, owner_of, part
+from raymarch.arguments.declared import checked_field
+from raymarch.arguments.extensions import NAME, call_callback, callback_rule, hold_parts, record_label
 from raymarch.errors import RaymarchError
-from raymarch.io.files.atomic import replacing, replacing_folder
+from raymarch.io.files.atomic import replace_file, replace_folder
 from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary, bytes_of
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.selection import ALL, Selection
+from raymarch.volumes.selection import EVERYTHING, Selection
 from raymarch.volumes.volume import AnyVolume, Volume
 
 SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
@@ -68,20 +68,20 @@ class Format:
         (4, 5, 6)
     """
 
-    name: str = held(NAME, None)
-    suffixes: Sequence[str] = held(Check(SUFFIXES, _suffixes), None)
-    detect: Callable[[Path], bool] = held(part("detect(path)", "True or False"), None)
-    read: Callable[..., AnyVolume] = held(part("read(path)", "an rm.Volume"), None)
-    write: Callable[[Any, Path], object] = held(part("write(volume, path)", "nothing"), None)
-    describe: Callable[..., VolumeSummary | ScalarSummary] | None = held(
-        optional(part("describe(path)", "an rm.VolumeSummary")), None
+    name: str = checked_field(NAME, None)
+    suffixes: Sequence[str] = checked_field(Check(SUFFIXES, _suffixes), None)
+    detect: Callable[[Path], bool] = checked_field(callback_rule("detect(path)", "True or False"), None)
+    read: Callable[..., AnyVolume] = checked_field(callback_rule("read(path)", "an rm.Volume"), None)
+    write: Callable[[Any, Path], object] = checked_field(callback_rule("write(volume, path)", "nothing"), None)
+    describe: Callable[..., VolumeSummary | ScalarSummary] | None = checked_field(
+        optional(callback_rule("describe(path)", "an rm.VolumeSummary")), None
     )
-    folder: bool = held(flag, False)
-    ours: bool = held(flag, True)
+    folder: bool = checked_field(flag, False)
+    ours: bool = checked_field(flag, True)
 
     def __post_init__(self) -> None:
         if self.folder is False and isinstance(self.suffixes, (tuple, list)) and not self.suffixes:
-            raise RaymarchError(f"{owner_of(self)}: suffixes is (), want {SUFFIXES}; give one, or say folder=True")
+            raise RaymarchError(f"{record_label(self)}: suffixes is (), want {SUFFIXES}; give one, or say folder=True")
         hold_parts(self)
 
     def suffix_of(self, path: str | os.PathLike[str]) -> str:
@@ -90,16 +90,18 @@ class Format:
         return next((one for one in self.suffixes if name.endswith(one) and name != one), "")
 
 
-def read_volume(format: Format, path: Path, selection: Selection = ALL) -> AnyVolume:
+def read_volume(format: Format, path: Path, selection: Selection = EVERYTHING) -> AnyVolume:
     """Volume of a file, or what is selected of it; RaymarchError where it cannot be read."""
-    asked = {"selection": selection} if selection != ALL and "selection" in signature(format.read).parameters else {}
-    volume: Any = called(
+    asked = (
+        {"selection": selection} if selection != EVERYTHING and "selection" in signature(format.read).parameters else {}
+    )
+    volume: Any = call_callback(
         format, "read", path, path, kind=(Volume, ScalarVolume), wanted="an rm.Volume", **asked
     )  # fmt: skip
     return volume if asked else part_of(volume, selection, path)
 
 
-def summary_of(format: Format, path: Path, selection: Selection = ALL) -> VolumeSummary | ScalarSummary:
+def summary_of(format: Format, path: Path, selection: Selection = EVERYTHING) -> VolumeSummary | ScalarSummary:
     """Summary of a file, of a channel, time and level of it; RaymarchError where it cannot be read."""
     if format.describe is None:
         volume = read_volume(format, path, selection)
@@ -110,7 +112,7 @@ def summary_of(format: Format, path: Path, selection: Selection = ALL) -> Volume
     if not takes:
         require_one_place(selection, path)
     asked = {"selection": selection} if takes else {}
-    found: Any = called(format, "describe", path, path, kind=kinds, wanted="an rm.VolumeSummary", **asked)
+    found: Any = call_callback(format, "describe", path, path, kind=kinds, wanted="an rm.VolumeSummary", **asked)
     return found
 
 
@@ -119,15 +121,17 @@ def write_volume(format: Format, volume: AnyVolume, path: str | os.PathLike[str]
 
     Raises RaymarchError, in which the path has its own name, not that of the temporary file.
     """
-    place = replacing_folder(path) if format.folder else replacing(path, format.suffix_of(path))
-    with place as temporary, _alone(temporary), _by_name(temporary, path):
-        called(format, "write", temporary, volume, temporary, kind=object, wanted="nothing")
+    place = replace_folder(path) if format.folder else replace_file(path, format.suffix_of(path))
+    with place as temporary, _remove_siblings(temporary), _name_errors(temporary, path):
+        call_callback(format, "write", temporary, volume, temporary, kind=object, wanted="nothing")
         if not format.folder and (not temporary.is_file() or temporary.stat().st_size == 0):
-            raise RaymarchError(f"{owner_of(format)}: write of {path} wrote nothing; write to the path that it gets")
+            raise RaymarchError(
+                f"{record_label(format)}: write of {path} wrote nothing; write to the path that it gets"
+            )
 
 
 @contextmanager
-def _by_name(temporary: Path, path: str | os.PathLike[str]) -> Iterator[None]:
+def _name_errors(temporary: Path, path: str | os.PathLike[str]) -> Iterator[None]:
     """Errors that name the temporary file name the path that it is to become."""
     try:
         yield
@@ -136,7 +140,7 @@ def _by_name(temporary: Path, path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _alone(temporary: Path) -> Iterator[None]:
+def _remove_siblings(temporary: Path) -> Iterator[None]:
     """Files that a writer made beside the temporary one, under its name with more behind it, are removed."""
     try:
         yield
@@ -178,7 +182,7 @@ def require_one_grid(volume: AnyVolume, path: Path) -> None:
         raise RaymarchError(f"{path}: the volume is {kind}, want one grid in the world; leave it whole, as .h5{more}")
 
 
-def spaced(
+def with_spacing(
     volume: AnyVolume, spacing: float | Sequence[float] | None, selection: Selection, path: Path
 ) -> AnyVolume:  # fmt: skip
     """Volume with another spacing of its file's samples, of which a stride leaves out some; its origin stays."""

@@ -10,30 +10,30 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.arguments.extensions import is_of_raymarch, recognises, require_one
-from raymarch.arguments.guess import did_you_mean
+from raymarch.arguments.extensions import call_detect, is_of_raymarch, require_one
+from raymarch.arguments.similar_names import did_you_mean
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import require_new_folder, require_writable
-from raymarch.io.files.ours import require_ours
+from raymarch.io.files.authorship import require_ours
 from raymarch.io.files.strict import require_file
-from raymarch.io.volumes.foreign import told_bare_dicom, told_foreign
+from raymarch.io.volumes.foreign import describe_bare_dicom, describe_foreign
 from raymarch.io.volumes.format import Format, summary_of
 
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
-PACKED = (
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
+PACKED_SUFFIXES = (
     (b"\x1f\x8b", "gzip", "gunzip, or tar -xzf where it holds a folder"), (b"PK\x03\x04", "zip", "unzip"),
     (b"BZh", "bzip2", "bunzip2"), (b"\xfd7zXZ", "xz", "unxz"), (b"7z\xbc\xaf", "7-Zip", "7z x"),
     (b"Rar!", "RAR", "unrar x"), (b"\x28\xb5\x2f\xfd", "Zstandard", "unzstd"),
 )  # fmt: skip
 MAX_FOLDERS = 64  # that are looked into for a message
-STORES = {  # of chunks in other layouts, by a file in their folder
+FOREIGN_STORES = {  # of chunks in other layouts, by a file in their folder
     "attributes.json": "is N5, want OME-Zarr; open it in Fiji (File > Import > N5) and save it as TIFF",
     "info": "is Neuroglancer's precomputed volume; in Python, with cloud-volume:"
     " np.save('a.npy', np.asarray(cloudvolume.CloudVolume('file://{0}')[:])[..., 0])",
 }
-OPENED = "np.asarray(PIL.Image.open(f))"
-STACKED = {  # slices that are not read, by suffix: what gives rows and columns of one
-    **dict.fromkeys((".pgm", ".pnm", ".tga", ".jp2", ".j2k"), OPENED),
+OPEN_PICTURE = "np.asarray(PIL.Image.open(f))"
+STACKED_SLICES = {  # slices that are not read, by suffix: what gives rows and columns of one
+    **dict.fromkeys((".pgm", ".pnm", ".tga", ".jp2", ".j2k"), OPEN_PICTURE),
     ".gif": "np.asarray(PIL.Image.open(f).convert('L'))",
     ".npy": "np.load(f)",
     ".raw": "np.fromfile(f, DTYPE).reshape(ROWS, COLUMNS)",
@@ -52,7 +52,7 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
     is_folder = path.is_dir() and any(one.folder for one in formats)
     if not is_folder:
         require_file(path, "a volume file")
-    claiming = [one for one in formats if (one.folder or not is_folder) and recognises(one, path)]
+    claiming = [one for one in formats if (one.folder or not is_folder) and call_detect(one, path)]
     by_suffix = [one for one in formats if one.folder == is_folder and one.suffix_of(path)]
     found = require_one([one for one in claiming if one in by_suffix] or claiming, path, "format") or next(
         iter(by_suffix), None
@@ -60,7 +60,7 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
     if found is None and len(formats) == 1 and path.is_dir() == is_folder == formats[0].folder and not formats[0].ours:
         return formats[0]
     if not is_folder and not claiming and (found is None or is_of_raymarch(found.read)):
-        told = told_foreign(path, text=found is None)
+        told = describe_foreign(path, text=found is None)
         if told is not None:
             raise RaymarchError(f"{path}: {told}")
     if found is None:
@@ -71,7 +71,7 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
         if path.is_file() and (packing := _words_of_packing(path)):
             raise RaymarchError(f"{path}: {packing}")
         raise RaymarchError(
-            f"{path}: is no volume file of a known format, which are {known(formats)}; check the"
+            f"{path}: is no volume file of a known format, which are {known_formats(formats)}; check the"
             " path, or give shape and dtype of raw values (raymarch convert --shape X,Y,Z --dtype TYPE)"
         )
     return found
@@ -100,8 +100,8 @@ def require_target(
         suffixes = [suffix for one in formats for suffix in one.suffixes]
         meant = did_you_mean(Path(path).suffix, suffixes)
         raise RaymarchError(
-            f"{str(path) or repr('')}: volumes are saved as {_or(names)}; end the name in {_or(suffixes)}"
-            + (f"; {meant}" if meant else "")
+            f"{str(path) or repr('')}: volumes are saved as {_join_words(names)}; end the name in "
+            f"{_join_words(suffixes)}" + (f"; {meant}" if meant else "")
         )
     if found.folder:
         require_new_folder(path, overwrite)
@@ -112,7 +112,7 @@ def require_target(
     return found
 
 
-def known(formats: Sequence[Format]) -> str:
+def known_formats(formats: Sequence[Format]) -> str:
     """Known formats and their suffixes, for a message.
 
     Example:
@@ -123,7 +123,7 @@ def known(formats: Sequence[Format]) -> str:
     return ", ".join(f"{one.name} ({', '.join(one.suffixes) or 'a folder'})" for one in formats)
 
 
-def _or(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
 
@@ -132,7 +132,7 @@ def _words_of_packing(path: Path) -> str:
     """What a packed file is by its first bytes, and how to unpack it; "" for others."""
     with path.open("rb") as file:
         head = file.read(8)
-    found = next(((name, tool) for mark, name, tool in PACKED if head.startswith(mark)), None)
+    found = next(((name, tool) for mark, name, tool in PACKED_SUFFIXES if head.startswith(mark)), None)
     if found is None:
         return ""
     name, tool = found
@@ -146,13 +146,13 @@ def _words_of_contents(folder: Path, formats: Sequence[Format]) -> str:
     inside = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
     folders = [one for one in inside if one.is_dir()]
     kinds = Counter(one.suffix.lower() for one in inside if one.is_file())
-    store = next((told for name, told in STORES.items() if (folder / name).is_file()), None)
+    store = next((told for name, told in FOREIGN_STORES.items() if (folder / name).is_file()), None)
     if store is not None:
         return store.format(folder.resolve(), folder.name)
     first = next((one for one in inside if one.is_file()), None)
-    if first is not None and (told := told_bare_dicom(first)):
+    if first is not None and (told := describe_bare_dicom(first)):
         return told
-    pictures = sum(kinds[suffix] for suffix in PICTURES)
+    pictures = sum(kinds[suffix] for suffix in PICTURE_SUFFIXES)
     readers = [one for one in formats if one.folder]
     if pictures >= 2:
         what = f"is a folder of {pictures} pictures that are no slices in grey"
@@ -165,7 +165,7 @@ def _words_of_contents(folder: Path, formats: Sequence[Format]) -> str:
         return told
     if not inside:
         return "is an empty folder, want a volume file, or a folder of slices; check the path"
-    found = [one for one in folders[:MAX_FOLDERS] if any(recognises(reader, one) for reader in readers)]
+    found = [one for one in folders[:MAX_FOLDERS] if any(call_detect(reader, one) for reader in readers)]
     if found:
         more = f", or {found[1].name}" if len(found) == 2 else f", or one of {len(found) - 1} more" if found[1:] else ""
         return f"is a folder of folders, want one volume; name {found[0]}{more}"
@@ -183,17 +183,17 @@ def _words_of_contents(folder: Path, formats: Sequence[Format]) -> str:
 
 def _words_of_slices(folder: Path, inside: Sequence[Path]) -> str | None:
     """Of a folder whose files are slices of a kind that is not read, the call that stacks them."""
-    counts = Counter(one.suffix.lower() for one in inside if one.suffix.lower() in STACKED)
+    counts = Counter(one.suffix.lower() for one in inside if one.suffix.lower() in STACKED_SLICES)
     suffix, count = counts.most_common(1)[0] if counts else ("", 0)
     first = next((one for one in inside if one.suffix.lower() == suffix), None)
     if count < 2 or first is None or (suffix == ".npy" and not _is_plane(first)):
         return None
-    if not STACKED[suffix]:
+    if not STACKED_SLICES[suffix]:
         return f"is a folder of {count} {suffix} files, want slices as TIFF, PNG, BMP or JPEG; save them as TIFF"
     files = f"sorted(glob.glob('{folder}/*{first.suffix}'), key=lambda f: [int(n) for n in re.findall('[0-9]+', f)])"
     return (
         f"is a folder of {count} {suffix} files, want slices as TIFF, PNG, BMP or JPEG; stack them in Python:"
-        f" np.save('a.npy', np.stack([{STACKED[suffix]}.T for f in {files}], -1))"
+        f" np.save('a.npy', np.stack([{STACKED_SLICES[suffix]}.T for f in {files}], -1))"
     )
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-METRES = {  # by short name
+UNIT_METRES = {  # by short name
     "pm": 1e-12, "angstrom": 1e-10, "nm": 1e-9, "um": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1, "m": 1.0, "km": 1e3,
     "inch": 0.0254, "foot": 0.3048, "yard": 0.9144, "mile": 1609.344,
 }  # fmt: skip
-WORDS = {
+UNIT_WORDS = {
     "pm": "picometer", "angstrom": "angstrom", "nm": "nanometer", "um": "micrometer", "mm": "millimeter",
     "cm": "centimeter", "dm": "decimeter", "m": "meter", "km": "kilometer", "inch": "inch", "foot": "foot",
     "yard": "yard", "mile": "mile",
 }  # fmt: skip
-SPELT = {
-    **{short: short for short in METRES},
-    **{word + end: short for short, word in WORDS.items() for end in ("", "s")},
-    **{word.replace("meter", "metre") + end: short for short, word in WORDS.items() for end in ("", "s")},
+UNIT_SPELLINGS = {
+    **{short: short for short in UNIT_METRES},
+    **{word + end: short for short, word in UNIT_WORDS.items() for end in ("", "s")},
+    **{word.replace("meter", "metre") + end: short for short, word in UNIT_WORDS.items() for end in ("", "s")},
     **dict.fromkeys(("µm", "μm", "micron", "microns", "\\u00b5m"), "um"),  # the last as ImageJ escapes it
     **dict.fromkeys(("Å", "å", "ångström", "ångstrom", "\u212b"), "angstrom"),
     **dict.fromkeys(("in", '"', "inches"), "inch"),
@@ -34,10 +34,10 @@ def short_unit(unit: str) -> str:
         ('um', 'pixel')
     """
     told = unit.strip()
-    return SPELT.get(told) or SPELT.get(told.lower(), unit)
+    return UNIT_SPELLINGS.get(told) or UNIT_SPELLINGS.get(told.lower(), unit)
 
 
-def in_one_unit(units: Sequence[str]) -> tuple[list[float], str, tuple[str, ...]]:
+def common_unit(units: Sequence[str]) -> tuple[list[float], str, tuple[str, ...]]:
     """Factors of the axes' lengths that make them lengths in the first one's unit, that unit, and remarks.
 
     Units that are not known are kept where they are all the same; else they are remarked on, and there is none.
@@ -50,13 +50,13 @@ def in_one_unit(units: Sequence[str]) -> tuple[list[float], str, tuple[str, ...]
     first = short[0]
     if all(unit == first for unit in short):
         return [1.0] * len(units), first, ()
-    if any(unit not in METRES for unit in short):
+    if any(unit not in UNIT_METRES for unit in short):
         told = ", ".join(unit or "none" for unit in units)
         return [1.0] * len(units), "", (f"has axes in several units ({told}); their numbers are taken as they are",)
-    return [times(unit, first) for unit in short], first, ()
+    return [unit_factor(unit, first) for unit in short], first, ()
 
 
-def times(unit: str, into: str) -> float:
+def unit_factor(unit: str, into: str) -> float:
     """Factor that makes a length in one unit one in another; 1 where either is not known.
 
     Example:
@@ -64,4 +64,6 @@ def times(unit: str, into: str) -> float:
         (1000.0, 1.0)
     """
     unit, into = short_unit(unit), short_unit(into)
-    return float(f"{METRES[unit] / METRES[into]:.12g}") if unit in METRES and into in METRES else 1.0
+    return (
+        float(f"{UNIT_METRES[unit] / UNIT_METRES[into]:.12g}") if unit in UNIT_METRES and into in UNIT_METRES else 1.0
+    )

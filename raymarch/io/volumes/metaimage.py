@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.strict import finites
+from raymarch.io.files.strict import finite_numbers
 from raymarch.io.volumes.files_beside import file_beside, files_beside, files_of_pattern
 from raymarch.io.volumes.length_units import short_unit
-from raymarch.io.volumes.scalar_format import chosen, scalar_format, single_values
-from raymarch.io.volumes.source import CURE, Slices, Source, decoded, text_of
+from raymarch.io.volumes.scalar_format import choose_index, scalar_format, single_values
+from raymarch.io.volumes.source import RESTORE_CURE, Slices, Source, decode_text, text_of
 from raymarch.io.volumes.stored_values import (
     read_packed,
     read_raw,
@@ -32,18 +32,18 @@ from raymarch.volumes.selection import Selection
 from raymarch.volumes.world_axes import world_from_world
 
 WORLD = "LPS"
-LONGEST_HEADER = 1 << 16  # bytes
+MAX_HEADER_BYTES = 1 << 16  # bytes
 TYPES = {
     "MET_CHAR": "i1", "MET_UCHAR": "u1", "MET_SHORT": "i2", "MET_USHORT": "u2", "MET_INT": "i4", "MET_UINT": "u4",
     "MET_LONG": "i4", "MET_ULONG": "u4", "MET_LONG_LONG": "i8", "MET_ULONG_LONG": "u8", "MET_FLOAT": "f4",
     "MET_DOUBLE": "f8",
 }  # fmt: skip
-NAMES = {kind: name for name, kind in reversed(TYPES.items())}
+TYPE_NAMES = {kind: name for name, kind in reversed(TYPES.items())}
 UNITS = ("um", "mm", "cm")
-REPEATED = ("Comment",)
-UNREAD = ("ImagePosition", "HeaderSizePerSlice", "SliceThickness")  # of old writers, that would bear on places
-LAST = "ElementDataFile"
-UNKNOWN = "???"
+REPEATED_FIELDS = ("Comment",)
+UNREAD_FIELDS = ("ImagePosition", "HeaderSizePerSlice", "SliceThickness")  # of old writers, that would bear on places
+LAST_FIELD = "ElementDataFile"
+UNKNOWN_AXIS = "???"
 
 
 def detect(path: Path) -> bool:
@@ -58,26 +58,26 @@ def header_of(path: Path) -> tuple[dict[str, str], int]:
     """Fields of a header by name, and its length [byte]."""
     fields: dict[str, str] = {}
     with path.open("rb") as file:
-        head = file.read(LONGEST_HEADER)
+        head = file.read(MAX_HEADER_BYTES)
     at = 0
-    while LAST not in fields:
+    while LAST_FIELD not in fields:
         end = head.find(b"\n", at)
-        line = decoded(head[at : end if end >= 0 else len(head)]).strip()
+        line = decode_text(head[at : end if end >= 0 else len(head)]).strip()
         at = end + 1 if end >= 0 else len(head)
         key, separator, value = line.partition("=" if "=" in line else ":")  # MetaIO takes either
         key, value = key.strip(), value.strip()
-        if line and key in REPEATED and key in fields:
+        if line and key in REPEATED_FIELDS and key in fields:
             value = f"{fields[key]} {value}"
         elif line and (not separator or key in fields):
             raise RaymarchError(f"{path}: has the line {line[:60]!r}, want KEY = VALUE, each key once; correct it")
         if line:
             fields[key] = value
-        if end < 0 and LAST not in fields and fields.get("ObjectType", "Image") != "Image":
+        if end < 0 and LAST_FIELD not in fields and fields.get("ObjectType", "Image") != "Image":
             raise RaymarchError(
                 f"{path}: is a {fields['ObjectType'][:20]} of MetaIO, want an Image; name the image that it belongs to"
             )
-        if end < 0 and LAST not in fields:
-            raise RaymarchError(f"{path}: has no {LAST} in its first {LONGEST_HEADER:,} bytes; {CURE}")
+        if end < 0 and LAST_FIELD not in fields:
+            raise RaymarchError(f"{path}: has no {LAST_FIELD} in its first {MAX_HEADER_BYTES:,} bytes; {RESTORE_CURE}")
     return fields, at
 
 
@@ -91,7 +91,7 @@ def source(path: Path, selection: Selection) -> Source:
     fields, length = header_of(path)
     count = _whole(fields, path, "NDims", 3)
     if not 3 <= count <= 8:
-        more = "a slice is no volume, stack several by np.stack" if count == 2 else CURE
+        more = "a slice is no volume, stack several by np.stack" if count == 2 else RESTORE_CURE
         raise RaymarchError(f"{path}: has {count} dimensions, want 3 or 4; {more}")
     kind = fields.get("ElementType", "no type").removesuffix("_ARRAY")  # of channels
     if kind not in TYPES:
@@ -105,14 +105,14 @@ def source(path: Path, selection: Selection) -> Source:
     channels = _whole(fields, path, "ElementNumberOfChannels", 1)
     shape = (channels, *sizes) if channels > 1 else sizes
     first = len(shape) - len(sizes)
-    index, remarks = chosen(path, shape, (first, first + 1, first + 2), selection)
-    affine, doubts = _placed(fields, path, count)
+    index, remarks = choose_index(path, shape, (first, first + 1, first + 2), selection)
+    affine, doubts = _affine_of(fields, path, count)
     packed = _is_true(fields.get("CompressedData", "False"))
     is_text = not _is_true(fields.get("BinaryData", "True"))
     files, begin = _files(fields, path, length)
     skip = _whole(fields, path, "HeaderSize", 0)
     if skip < -1:
-        raise RaymarchError(f"{path}: has a HeaderSize of {skip}, want -1 or more; {CURE}")
+        raise RaymarchError(f"{path}: has a HeaderSize of {skip}, want -1 or more; {RESTORE_CURE}")
 
     def start(file: Path, part: tuple[int, ...]) -> int:
         """Where values of that shape begin in a file, or what is packed does."""
@@ -146,7 +146,7 @@ def source(path: Path, selection: Selection) -> Source:
         else:
             require_size(files[0], 0 if skip == -1 else begin + skip, shape, dtype)
 
-    unknown = fields.get("AnatomicalOrientation") == UNKNOWN
+    unknown = fields.get("AnatomicalOrientation") == UNKNOWN_AXIS
     return Source(
         (sizes[0], sizes[1], sizes[2]), dtype, affine, read, packed or is_text or len(files) > 1,
         _numbers(fields, path, "1", "ElementToIntensityFunctionSlope")[0],
@@ -159,16 +159,16 @@ def source(path: Path, selection: Selection) -> Source:
 def _unit(fields: dict[str, str]) -> str:
     """Unit of length; "" where none is said, or "?" is."""
     told = fields.get("DistanceUnits", "").strip("\"'")
-    return "" if told in ("?", UNKNOWN) else short_unit(told)
+    return "" if told in ("?", UNKNOWN_AXIS) else short_unit(told)
 
 
 def _files(fields: dict[str, str], path: Path, length: int) -> tuple[list[Path], int]:
     """Files with the values, one behind the other, and where a header ends in the first."""
-    name = fields[LAST]
+    name = fields[LAST_FIELD]
     if name.split()[:1] == ["LIST"]:
         with path.open("rb") as header:
             header.seek(length)
-            names = [line.strip() for line in decoded(header.read(LONGEST_HEADER)).splitlines()]
+            names = [line.strip() for line in decode_text(header.read(MAX_HEADER_BYTES)).splitlines()]
         return files_beside(path, [one for one in names if one]), 0
     names = [] if (path.parent / name).is_file() else files_of_pattern(path, name)
     if names:
@@ -185,10 +185,10 @@ def _whole(fields: dict[str, str], path: Path, key: str, default: int) -> int:
 def _numbers(fields: dict[str, str], path: Path, default: str, *keys: str) -> list[float]:
     """Numbers of the first key that the header has, as many as the default has."""
     key = next((key for key in keys if key in fields), keys[0])
-    return finites(fields.get(key, default), len(default.split()), f"{path}: {key}")
+    return finite_numbers(fields.get(key, default), len(default.split()), f"{path}: {key}")
 
 
-def _placed(fields: dict[str, str], path: Path, count: int) -> tuple[np.ndarray, tuple[str, ...]]:
+def _affine_of(fields: dict[str, str], path: Path, count: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """Affine of the first three axes; rows of the matrix in the header are the directions of the array's axes."""
     ones, zeros = " ".join(["1"] * count), " ".join(["0"] * count)
     matrix = " ".join(str(int(x)) for x in np.eye(count).ravel())
@@ -201,11 +201,11 @@ def _placed(fields: dict[str, str], path: Path, count: int) -> tuple[np.ndarray,
     if "ElementSpacing" not in fields and "ElementSize" not in fields:
         remarks.append("says no spacing; 1 is assumed")
     sides = fields.get("AnatomicalOrientation", "")
-    if not {"TransformMatrix", "Rotation", "Orientation"} & {*fields} and sides not in ("", "RAI", UNKNOWN, "?"):
+    if not {"TransformMatrix", "Rotation", "Orientation"} & {*fields} and sides not in ("", "RAI", UNKNOWN_AXIS, "?"):
         remarks.append(
             f"says that its axes come from {sides[:20]} (AnatomicalOrientation), which is not read, as by ITK"
         )
-    if told := [key for key in UNREAD if key in fields and any(map(_differs, fields[key].split()))]:
+    if told := [key for key in UNREAD_FIELDS if key in fields and any(map(_differs, fields[key].split()))]:
         remarks.append(f"has {', '.join(told)}, which raymarch does not read")
     return affine, tuple(remarks)
 
@@ -235,7 +235,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
         "TransformMatrix": (edges / steps).T.ravel(),
         "Offset": affine[:3, 3],
         "CenterOfRotation": np.zeros(3),
-        "AnatomicalOrientation": "RAI" if volume.world else UNKNOWN,
+        "AnatomicalOrientation": "RAI" if volume.world else UNKNOWN_AXIS,
         "ElementSpacing": steps,
         "DimSize": volume.shape,
     }
@@ -243,7 +243,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
         fields["DistanceUnits"] = unit
     if volume.name:
         fields["Comment"] = volume.name
-    fields |= {"ElementType": NAMES[f"{values.dtype.kind}{values.dtype.itemsize}"], LAST: "LOCAL"}
+    fields |= {"ElementType": TYPE_NAMES[f"{values.dtype.kind}{values.dtype.itemsize}"], LAST_FIELD: "LOCAL"}
     lines = [f"{key} = {_text(value)}\n" for key, value in fields.items()]
     path.write_bytes("".join(lines).encode("utf-8", "replace") + packed)
 

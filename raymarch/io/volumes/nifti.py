@@ -14,9 +14,9 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.length_units import short_unit
-from raymarch.io.volumes.scalar_format import chosen, scalar_format, sheared_by, tell_rounding, wanted
-from raymarch.io.volumes.source import CURE, Slices, Source, decoded, encoded
-from raymarch.io.volumes.stored_values import read_packed, read_raw, require_packed, require_size, unpacked
+from raymarch.io.volumes.scalar_format import choose_index, require_library, scalar_format, shear_of, tell_rounding
+from raymarch.io.volumes.source import RESTORE_CURE, Slices, Source, decode_text, encode_text
+from raymarch.io.volumes.stored_values import read_packed, read_raw, require_packed, require_size, unpack
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
 from raymarch.volumes.world_axes import world_from_world
@@ -24,26 +24,26 @@ from raymarch.volumes.world_axes import world_from_world
 log = logging.getLogger("raymarch")
 WORLD = "RAS"
 HEADERS = {348: (344, (b"n+1\0", b"ni1\0")), 540: (4, (b"n+2\0", b"ni2\0"))}  # by length: where its magic is
-LONGEST = max(HEADERS)
+MAX_HEADER_BYTES = max(HEADERS)
 PACKINGS = {b"\x1f\x8b": "gzip", b"BZ": "bzip2"}
 TYPES = {
     2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8",
 }  # fmt: skip
 COMPONENTS = {128: ("u1", 3), 2304: ("u1", 4), 32: ("f4", 2), 1792: ("f8", 2)}  # RGB, RGBA, complex of two sizes
-WIDE = {1536: "float128", 2048: "complex256"}
+UNREAD_TYPES = {1536: "float128", 2048: "complex256"}
 UNITS = {1: "m", 2: "mm", 3: "um"}  # by the lowest three bits of xyzt_units
-NAMES = {"mm": "mm", "m": "meter", "um": "micron"}  # as nibabel calls them
-CIFTI = range(3000, 3100)  # intents of brain models in NIfTI-2
-IS_CIFTI = (
+UNIT_NAMES = {"mm": "mm", "m": "meter", "um": "micron"}  # as nibabel calls them
+CIFTI_INTENTS = range(3000, 3100)  # intents of brain models in NIfTI-2
+CIFTI_CURE = (
     "is CIFTI, values of a list of places, want a volume; in Python, of those that lie in one:"
     " i = nibabel.load({0!r}); m = i.header.get_axis(1); v = np.zeros(m.volume_shape);"
     " v[tuple(m.voxel[m.volume_mask].T)] = i.get_fdata()[0, m.volume_mask];"
     " nibabel.save(nibabel.Nifti1Image(v, m.affine), 'a.nii.gz')"
 )
-KINDS = ("x", "y", "z", "time", "channel", "channel", "channel")
-FARTHEST = 2**62  # byte of a file
-STEP = 0.01  # of a step of the stored values: what single precision may move one by
-NIFTI1_SIDE = 32767  # samples an axis, beyond which NIfTI-1's 16 bits do not reach
+AXIS_KINDS = ("x", "y", "z", "time", "channel", "channel", "channel")
+MAX_OFFSET = 2**62  # byte of a file
+MAX_VALUE_ROUNDING = 0.01  # of a step of the stored values: what single precision may move one by
+MAX_NIFTI1_SIDE = 32767  # samples an axis, beyond which NIfTI-1's 16 bits do not reach
 
 
 class Files(NamedTuple):
@@ -92,17 +92,17 @@ def _packing(path: Path) -> str:
         return PACKINGS.get(file.read(2), "")
 
 
-def _head(path: Path, size: int = LONGEST) -> bytes:
+def _head(path: Path, size: int = MAX_HEADER_BYTES) -> bytes:
     """The first bytes, unpacked; fewer of a shorter file."""
     packing = _packing(path)
     with path.open("rb") as file:
         if not packing:
             return file.read(size)
         try:
-            return bytes(unpacked(file.read, size, packing, path))
+            return bytes(unpack(file.read, size, packing, path))
         except RaymarchError:
             file.seek(0)
-            return bytes(unpacked(file.read, min(HEADERS), packing, path))  # of a pair, a header and no more
+            return bytes(unpack(file.read, min(HEADERS), packing, path))  # of a pair, a header and no more
 
 
 def _magic(head: bytes) -> bytes | None:
@@ -123,12 +123,12 @@ def _is_analyze(head: bytes) -> bool:
 
 def _header(path: Path) -> Any:
     """Header by nibabel, which gets the whole of it and nothing of its extensions."""
-    with wanted("nibabel", "NIfTI"):
+    with require_library("nibabel", "NIfTI"):
         import nibabel
     head = _head(path)
     magic = _magic(head)
     if magic is None and not _is_analyze(head):
-        raise RaymarchError(f"{path}: has no magic of NIfTI, want a whole one; {CURE}")
+        raise RaymarchError(f"{path}: has no magic of NIfTI, want a whole one; {RESTORE_CURE}")
     kinds: dict[Any, Any] = {
         b"n+2\0": nibabel.Nifti2Header,
         b"ni2\0": nibabel.Nifti2Header,
@@ -137,7 +137,7 @@ def _header(path: Path) -> Any:
     kind = kinds.get(magic, nibabel.Nifti1Header)
     size = kind.template_dtype.itemsize
     if len(head) < size:
-        raise RaymarchError(f"{path}: has {len(head)} bytes of a header of {size}; {CURE}")
+        raise RaymarchError(f"{path}: has {len(head)} bytes of a header of {size}; {RESTORE_CURE}")
     return kind(head[:size], check=False)
 
 
@@ -160,20 +160,20 @@ def source(path: Path, selection: Selection) -> Source:
             f"{path}: has {sizes[0]} x {sizes[1]} values, want x, y and z; a slice is no volume: stack several by"
             " np.stack"
         )
-    if not least <= first < FARTHEST or len(sizes) < 3:
+    if not least <= first < MAX_OFFSET or len(sizes) < 3:
         raise RaymarchError(
             f"{path}: has {len(sizes)} axes and values from byte {first:.0f} on, want x, y, z from {least} or more;"
-            f" {CURE}"
+            f" {RESTORE_CURE}"
         )
-    if is_nifti and int(header["intent_code"]) in CIFTI and sizes[:4] == (1, 1, 1, 1):
-        raise RaymarchError(f"{path}: {IS_CIFTI.format(path.name)}")
+    if is_nifti and int(header["intent_code"]) in CIFTI_INTENTS and sizes[:4] == (1, 1, 1, 1):
+        raise RaymarchError(f"{path}: {CIFTI_CURE.format(path.name)}")
     offset, packing, shape = int(first), _packing(files.values), (parts, *sizes) if parts else sizes
     begin = 1 if parts else 0
-    index, remarks = chosen(
-        path, shape, range(begin, begin + 3), selection, names=(("colour channel",) if parts else ()) + KINDS
+    index, remarks = choose_index(
+        path, shape, range(begin, begin + 3), selection, names=(("colour channel",) if parts else ()) + AXIS_KINDS
     )
-    affine, doubts = _placed(header) if is_nifti else _placed_by_analyze(header)
-    slope, intercept = (1.0, 0.0) if parts and kind == "u1" else _scaled(header)
+    affine, doubts = _affine_of(header) if is_nifti else _placed_by_analyze(header)
+    slope, intercept = (1.0, 0.0) if parts and kind == "u1" else _scaling(header)
 
     def read(slices: Slices) -> np.ndarray:
         where = index(slices)
@@ -190,7 +190,7 @@ def source(path: Path, selection: Selection) -> Source:
     units = UNITS.get(int(header["xyzt_units"]) & 7, "") if is_nifti else ""
     return Source(
         (sizes[0], sizes[1], sizes[2]), dtype, affine, read, bool(packing), slope, intercept,
-        length_unit=units, world=WORLD, name=decoded(bytes(header["descrip"].tobytes())), remarks=remarks + doubts,
+        length_unit=units, world=WORLD, name=decode_text(bytes(header["descrip"].tobytes())), remarks=remarks + doubts,
         holds=holds,
     )  # fmt: skip
 
@@ -201,13 +201,15 @@ def _kind(path: Path, code: int) -> tuple[str, int]:
         return TYPES[code], 0
     if code in COMPONENTS:
         return COMPONENTS[code]
-    if code in WIDE:
-        raise RaymarchError(f"{path}: holds {WIDE[code]}, want numbers of up to 64 bits; save it as float64 there")
+    if code in UNREAD_TYPES:
+        raise RaymarchError(
+            f"{path}: holds {UNREAD_TYPES[code]}, want numbers of up to 64 bits; save it as float64 there"
+        )
     what = "single bits (datatype 1)" if code == 1 else f"values of datatype {code}, which NIfTI does not know"
     raise RaymarchError(f"{path}: holds {what}, want whole numbers or floats; save it as uint8 or float32 there")
 
 
-def _scaled(header: Any) -> tuple[float, float]:
+def _scaling(header: Any) -> tuple[float, float]:
     """Slope and intercept; a slope of 0 or NaN says that there is none, and Analyze's are of SPM."""
     told = set(header.keys())
     slope = float(header["scl_slope"])
@@ -217,7 +219,7 @@ def _scaled(header: Any) -> tuple[float, float]:
     return slope, intercept if np.isfinite(intercept) else 0.0
 
 
-def _placed(header: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+def _affine_of(header: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     """Affine by the sform, else the qform, else the spacing alone, and what of it is in doubt."""
     steps = header["pixdim"]  # which nibabel mends so as it loads
     unsaid = [axis for axis, step in zip("xyz", steps[1:4], strict=True) if step == 0]
@@ -276,7 +278,7 @@ def _placed_by_analyze(header: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     return np.asarray(header.get_best_affine(), float), remarks + more
 
 
-def _stored(volume: ScalarVolume) -> tuple[np.ndarray, float, float]:
+def _stored_values(volume: ScalarVolume) -> tuple[np.ndarray, float, float]:
     """Values as they are written, with slope and intercept: as stored, unless single precision, which these two have in
     the header, would move a value by a share of a step."""
     slope, intercept = volume.slope, volume.intercept
@@ -286,7 +288,7 @@ def _stored(volume: ScalarVolume) -> tuple[np.ndarray, float, float]:
     low, high = float(volume.values.min()), float(volume.values.max())
     off = max(abs((kept[0] - slope) * x + kept[1] - intercept) for x in (low, high))
     step = 1.0 if volume.values.dtype.kind in "iu" else float(np.finfo(volume.values.dtype).eps) * max(-low, high)
-    if off <= STEP * abs(slope) * step and kept[0] != 0:
+    if off <= MAX_VALUE_ROUNDING * abs(slope) * step and kept[0] != 0:
         return volume.values, slope, intercept
     log.warning(
         "NIfTI keeps slope and intercept in single precision, by which values would be off by up to %.2g; they are"
@@ -298,29 +300,29 @@ def _stored(volume: ScalarVolume) -> tuple[np.ndarray, float, float]:
 
 def write(volume: ScalarVolume, path: Path) -> None:
     """NIfTI of a scalar volume as it is stored, with slope, intercept and an affine in RAS; NIfTI-2 of long axes."""
-    with wanted("nibabel", "NIfTI"):
+    with require_library("nibabel", "NIfTI"):
         import nibabel
 
-    stored, slope, intercept = _stored(volume)
+    stored, slope, intercept = _stored_values(volume)
     if stored.dtype == np.float16:
         stored = stored.astype(np.float32)
     stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
-    header = (nibabel.Nifti2Header if max(volume.shape) > NIFTI1_SIDE else nibabel.Nifti1Header)()
+    header = (nibabel.Nifti2Header if max(volume.shape) > MAX_NIFTI1_SIDE else nibabel.Nifti1Header)()
     header.set_data_dtype(stored.dtype)
     header.set_data_shape(volume.shape)
     affine = world_from_world(volume.world, WORLD) @ volume.world_from_index
     code = "scanner" if volume.world else "aligned"
     header.set_zooms(volume.spacing)
     header.set_sform(affine, code)
-    if sheared_by(volume) < 1e-6:
+    if shear_of(volume) < 1e-6:
         header.set_qform(affine, code)
     header.set_slope_inter(slope, intercept)
     tell_rounding(volume, "NIfTI", np.asarray(header.get_best_affine(), float), affine)
-    if (unit := short_unit(volume.length_unit)) in NAMES:
-        header.set_xyzt_units(NAMES[unit])
+    if (unit := short_unit(volume.length_unit)) in UNIT_NAMES:
+        header.set_xyzt_units(UNIT_NAMES[unit])
     elif volume.length_unit:
         log.warning("NIfTI has no unit %r; the numbers stay as they are", volume.length_unit)
-    header["descrip"] = encoded(volume.name, 79)
+    header["descrip"] = encode_text(volume.name, 79)
     begin = 352 if header.sizeof_hdr == 348 else 544
     header["vox_offset"] = begin
     # Not gzip.GzipFile: where the disk is full it writes once more as it is thrown away, and prints that it cannot.

@@ -12,30 +12,30 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, first_names
 from raymarch.io.volumes.files_beside import file_beside, files_beside, files_of_pattern
-from raymarch.io.volumes.length_units import in_one_unit, short_unit
-from raymarch.io.volumes.scalar_format import chosen, scalar_format, single_values
-from raymarch.io.volumes.source import CURE, Slices, Source, decoded, text_of
+from raymarch.io.volumes.length_units import common_unit, short_unit
+from raymarch.io.volumes.scalar_format import choose_index, scalar_format, single_values
+from raymarch.io.volumes.source import RESTORE_CURE, Slices, Source, decode_text, text_of
 from raymarch.io.volumes.stored_values import (
-    after_lines,
     read_end,
     read_packed,
     read_raw,
     read_text,
     require_packed,
     require_size,
+    skip_lines,
     values_of_files,
 )
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
 
-LONGEST_HEADER = 1 << 20  # bytes
+MAX_HEADER_BYTES = 1 << 20  # bytes
 MAGIC = b"NRRD000"
-NEWEST = 5
-MOST_AXES = 16
+MAX_VERSION = 5
+MAX_AXES = 16
 SPACES = {"right-anterior-superior": "RAS", "left-posterior-superior": "LPS", "left-anterior-superior": "LAS"}
-NAMES = {world: name for name, world in SPACES.items()}
+SPACE_NAMES = {world: name for name, world in SPACES.items()}
 # By name, count of axes; "" of the world where it names no sides.
 KNOWN_SPACES = {
     **{name: (world, 3) for name, world in SPACES.items()},
@@ -46,7 +46,7 @@ KNOWN_SPACES = {
        for end, n in (("", 3), ("-time", 4))},
 }  # fmt: skip
 PACKINGS = {"gzip": "gzip", "gz": "gzip", "bzip2": "bzip2", "bz2": "bzip2"}
-TEXTS = ("ascii", "text", "txt")
+TEXT_ENCODINGS = ("ascii", "text", "txt")
 TYPES = {
     "i1": "signed char, int8, int8_t", "u1": "uchar, unsigned char, uint8, uint8_t",
     "i2": "short, short int, signed short, signed short int, int16, int16_t",
@@ -56,16 +56,16 @@ TYPES = {
     "u8": "ulonglong, unsigned long long, unsigned long long int, uint64, uint64_t", "f4": "float", "f8": "double",
 }  # fmt: skip
 TYPE_OF = {name: kind for kind, names in TYPES.items() for name in names.split(", ")}
-SAVED = {kind: names.split(", ")[-2 if kind[0] != "f" else 0] for kind, names in TYPES.items()}
+SAVED_TYPES = {kind: names.split(", ")[-2 if kind[0] != "f" else 0] for kind, names in TYPES.items()}
 SPACE_KINDS = ("domain", "space", "none", "???", "")
-FIELDS = {
+KNOWN_FIELDS = {
     "dimension", "type", "blocksize", "encoding", "endian", "content", "min", "max", "oldmin", "oldmax", "datafile",
     "lineskip", "byteskip", "number", "sampleunits", "sizes", "spacings", "thicknesses", "axismins", "axismaxs",
     "centerings", "labels", "units", "kinds", "space", "spacedimension", "spaceunits", "spaceorigin",
     "spacedirections", "measurementframe",
 }  # fmt: skip
-SAME = {"centers": "centerings"}
-ELSEWHERE = "np.save('a.npy', nrrd.read({!r})[0])"
+FIELD_SYNONYMS = {"centers": "centerings"}
+PYNRRD_CURE = "np.save('a.npy', nrrd.read({!r})[0])"
 VECTORS = re.compile(r"(?:none|\([^()]*\))", re.IGNORECASE)
 
 
@@ -93,10 +93,12 @@ def detect(path: Path) -> bool:
 def header_of(path: Path) -> Header:
     """Header of a file; RaymarchError for lines that are none, fields that are there twice, and those that are not."""
     with path.open("rb") as file:
-        head = file.read(LONGEST_HEADER)
+        head = file.read(MAX_HEADER_BYTES)
     first, at = _line(head, 0)
-    if not re.fullmatch(r"NRRD\d{4}", first) or int(first[4:]) > NEWEST:
-        raise RaymarchError(f"{path}: begins with {first[:20]!r}, want NRRD0001 to NRRD000{NEWEST}; {CURE}")
+    if not re.fullmatch(r"NRRD\d{4}", first) or int(first[4:]) > MAX_VERSION:
+        raise RaymarchError(
+            f"{path}: begins with {first[:20]!r}, want NRRD0001 to NRRD000{MAX_VERSION}; {RESTORE_CURE}"
+        )
     fields: dict[str, str] = {}
     names: list[str] = []
     while at < len(head):
@@ -107,15 +109,15 @@ def header_of(path: Path) -> Header:
         if line.startswith("#") or name is None:
             continue
         if not name:
-            raise RaymarchError(f"{path}: has the line {text_of(line)[:60]!r}, want FIELD: VALUE; {CURE}")
+            raise RaymarchError(f"{path}: has the line {text_of(line)[:60]!r}, want FIELD: VALUE; {RESTORE_CURE}")
         if name in fields:
             raise RaymarchError(f"{path}: has the field {name!r} twice; take one of the two lines out of its header")
         fields[name] = value
         if name == "datafile" and value.upper().startswith("LIST"):
-            names, at = [line.strip() for line in decoded(head[at:]).splitlines()], len(head)
+            names, at = [line.strip() for line in decode_text(head[at:]).splitlines()], len(head)
     for wanted in ("type", "dimension", "sizes", "encoding"):
         if wanted not in fields:
-            raise RaymarchError(f"{path}: lacks the field {wanted!r}; {CURE}")
+            raise RaymarchError(f"{path}: lacks the field {wanted!r}; {RESTORE_CURE}")
     return Header(fields, at, tuple(name for name in names if name))
 
 
@@ -123,7 +125,7 @@ def _line(head: bytes, at: int) -> tuple[str, int]:
     """Line of a header that begins at a byte, without what ends it, and where the next begins."""
     end = head.find(b"\n", at)
     end = len(head) if end < 0 else end
-    return decoded(head[at:end]).rstrip(), end + 1
+    return decode_text(head[at:end]).rstrip(), end + 1
 
 
 def _field(line: str) -> tuple[str | None, str]:
@@ -134,7 +136,7 @@ def _field(line: str) -> tuple[str | None, str]:
     if line[colon + 1 : colon + 2] == "=":
         return None, line[colon + 2 :]
     name = re.sub(r"\s", "", line[:colon]).lower()
-    return SAME.get(name, name), line[colon + 1 :].strip()
+    return FIELD_SYNONYMS.get(name, name), line[colon + 1 :].strip()
 
 
 def source(path: Path, selection: Selection) -> Source:
@@ -143,27 +145,27 @@ def source(path: Path, selection: Selection) -> Source:
     fields = header.fields
     sizes = tuple(_whole(path, fields, "sizes", word) for word in fields["sizes"].split())
     dimension = _whole(path, fields, "dimension")
-    if len(sizes) != dimension or len(sizes) > MOST_AXES:
-        raise RaymarchError(f"{path}: has {len(sizes)} sizes for {dimension} dimensions; {CURE}")
+    if len(sizes) != dimension or len(sizes) > MAX_AXES:
+        raise RaymarchError(f"{path}: has {len(sizes)} sizes for {dimension} dimensions; {RESTORE_CURE}")
     encoding = fields["encoding"].lower()
-    if not (encoding in PACKINGS or encoding in (*TEXTS, "raw", "hex")):
+    if not (encoding in PACKINGS or encoding in (*TEXT_ENCODINGS, "raw", "hex")):
         known = "want raw, text, hex, gzip or bzip2"
         raise RaymarchError(f"{path}: is encoded as {encoding[:40]!r}, {known}; save it so, by unu save -e gzip")
     dtype, doubts = _type(path, fields, encoding)
-    spatial, affine, world, unit, remarks, kinds = _placed(fields, len(sizes), path)
-    index, more = chosen(path, sizes, spatial, selection, names=kinds)
+    spatial, affine, world, unit, remarks, kinds = _placement(fields, len(sizes), path)
+    index, more = choose_index(path, sizes, spatial, selection, names=kinds)
     files, begin = _files(path, header)
     lines, skip = _whole(path, fields, "lineskip", default=0), _whole(path, fields, "byteskip", default=0)
     if lines < 0 or skip < -1:
         raise RaymarchError(
-            f"{path}: has a line skip of {lines} and a byte skip of {skip}, want 0 or more, or -1; {CURE}"
+            f"{path}: has a line skip of {lines} and a byte skip of {skip}, want 0 or more, or -1; {RESTORE_CURE}"
         )
 
     def start(file: Path, shape: tuple[int, ...]) -> int:
         """Where values of that shape begin in a file, or what is packed does."""
         if skip == -1 and encoding == "raw":
             return max(file.stat().st_size - require_size(file, 0, shape, dtype), 0)
-        return after_lines(file, begin, lines) + (0 if encoding in PACKINGS or skip == -1 else skip)
+        return skip_lines(file, begin, lines) + (0 if encoding in PACKINGS or skip == -1 else skip)
 
     def all_of(file: Path, shape: tuple[int, ...]) -> np.ndarray:
         """All values of one file."""
@@ -190,9 +192,9 @@ def source(path: Path, selection: Selection) -> Source:
         elif len(files) == 1 and encoding in PACKINGS:
             require_packed(files[0], start(files[0], sizes), sizes, dtype, PACKINGS[encoding], max(skip, 0))
 
-    unread = sorted(name for name in fields if name not in FIELDS)
+    unread = sorted(name for name in fields if name not in KNOWN_FIELDS)
     if unread:
-        more += (f"has fields that NRRD does not know and that are not read ({named(unread, 4)})",)
+        more += (f"has fields that NRRD does not know and that are not read ({first_names(unread, 4)})",)
     return Source(
         tuple(sizes[axis] for axis in spatial),  # type: ignore[arg-type]
         dtype, affine, read, encoding != "raw" or len(files) > 1,
@@ -207,7 +209,7 @@ def _whole(path: Path, fields: dict[str, str], name: str, word: str | None = Non
     if text is None and default is not None:
         return default
     if text is None or not re.fullmatch(r"[+-]?\d{1,30}", text.strip()):
-        raise RaymarchError(f"{path}: {name} is {text_of(text)[:40]!r}, want whole numbers; {CURE}")
+        raise RaymarchError(f"{path}: {name} is {text_of(text)[:40]!r}, want whole numbers; {RESTORE_CURE}")
     return int(text)
 
 
@@ -222,12 +224,13 @@ def _type(path: Path, fields: dict[str, str], encoding: str) -> tuple[np.dtype, 
         )
     if told not in TYPE_OF:
         raise RaymarchError(
-            f"{path}: holds values of type {told[:40]!r}, want one of {', '.join(SAVED.values())}; save it as int64 or"
+            f"{path}: holds values of type {told[:40]!r}, want one of {', '.join(SAVED_TYPES.values())}; save it "
+            "as int64 or"
             " double with the program that wrote it"
         )
     dtype, remarks = np.dtype(TYPE_OF[told]), []
     endian = fields.get("endian", "").lower()
-    if dtype.itemsize > 1 and encoding not in TEXTS:
+    if dtype.itemsize > 1 and encoding not in TEXT_ENCODINGS:
         if endian not in ("little", "big"):
             remarks.append("says no order of bytes (endian); little is assumed")
         dtype = dtype.newbyteorder(">" if endian == "big" else "<")
@@ -255,9 +258,11 @@ def _numbers(path: Path, fields: dict[str, str], name: str, count: int) -> np.nd
     try:
         found = np.array([float("nan" if word.lower() == "none" else word) for word in fields[name].split()])
     except ValueError as error:
-        raise RaymarchError(f"{path}: {name} is {text_of(fields[name])[:60]!r}, want numbers; {CURE}") from error
+        raise RaymarchError(
+            f"{path}: {name} is {text_of(fields[name])[:60]!r}, want numbers; {RESTORE_CURE}"
+        ) from error
     if len(found) != count:
-        raise RaymarchError(f"{path}: has {len(found)} {name} for {count} axes; {CURE}")
+        raise RaymarchError(f"{path}: has {len(found)} {name} for {count} axes; {RESTORE_CURE}")
     return found
 
 
@@ -267,12 +272,12 @@ def _vectors(path: Path, fields: dict[str, str], name: str) -> list[np.ndarray |
         return None
     text, found = fields[name], []
     if VECTORS.sub("", text).strip():
-        raise RaymarchError(f"{path}: {name} is {text_of(text)[:60]!r}, want vectors (x,y,z) or none; {CURE}")
+        raise RaymarchError(f"{path}: {name} is {text_of(text)[:60]!r}, want vectors (x,y,z) or none; {RESTORE_CURE}")
     for word in VECTORS.findall(text):
         try:
             vector = None if word.lower() == "none" else np.array([float(x) for x in word[1:-1].split(",")])
         except ValueError as error:
-            raise RaymarchError(f"{path}: {name} has {text_of(word)[:60]!r}, want numbers; {CURE}") from error
+            raise RaymarchError(f"{path}: {name} has {text_of(word)[:60]!r}, want numbers; {RESTORE_CURE}") from error
         found.append(None if vector is None or np.isnan(vector).all() else vector)
     return found
 
@@ -284,7 +289,7 @@ def _texts(fields: dict[str, str], name: str) -> list[str]:
     return quoted if quoted else text.split()
 
 
-def _placed(
+def _placement(
     fields: dict[str, str], count: int, path: Path
 ) -> tuple[list[int], np.ndarray, str, str, tuple[str, ...], list[str]]:
     """The three axes that are of space, their affine, the names of the world's sides, the unit of length, what had to
@@ -304,38 +309,40 @@ def _placed(
     kinds += [""] * (count - len(kinds))
     directions = _vectors(path, fields, "spacedirections")
     if directions is not None:
-        spatial, vectors, kinds = _directed(path, directions, count, kinds)
+        spatial, vectors, kinds = _direction_axes(path, directions, count, kinds)
     else:
-        spatial, vectors, more = _spaced(path, fields, count, kinds)
+        spatial, vectors, more = _spacing_axes(path, fields, count, kinds)
         remarks += more
     affine = np.eye(4)
     affine[:3, :3] = np.stack(vectors, axis=1)
     origin = _vectors(path, fields, "spaceorigin")
     if origin and origin[0] is not None:
         if len(origin[0]) < 3 or np.isnan(origin[0][:3]).any():
-            raise RaymarchError(f"{path}: has an origin of {fields['spaceorigin'][:60]}, want x, y and z; {CURE}")
+            raise RaymarchError(
+                f"{path}: has an origin of {fields['spaceorigin'][:60]}, want x, y and z; {RESTORE_CURE}"
+            )
         affine[:3, 3] = origin[0][:3]
     elif origin:
         remarks.append("says that its origin is none; 0 is taken")
     elif directions is None and (low := _numbers(path, fields, "axismins", count)) is not None:
-        halves = 0.5 * _of_cells(fields, count)[spatial]
+        halves = 0.5 * _is_cell_centred(fields, count)[spatial]
         affine[:3, 3] = np.nan_to_num(low[spatial] + halves * affine[:3, :3].diagonal())
     if "measurementframe" in fields and count > 3:
         remarks.append("has a measurement frame, which is not applied: components are as they are stored")
     of_axes = [one for k, one in enumerate(_texts(fields, "units")) if k in spatial]
     units = _texts(fields, "spaceunits")[:3] or of_axes
-    factors, unit, more_units = in_one_unit(units) if len(units) == 3 else ([1.0] * 3, "", ())
+    factors, unit, more_units = common_unit(units) if len(units) == 3 else ([1.0] * 3, "", ())
     if len({*units}) == 1:
         factors, unit = [1.0] * 3, short_unit(units[0])
     affine[:3] *= np.array(factors)[:, None]
     return spatial, affine, world, unit, (*remarks, *more_units), kinds
 
 
-def _directed(
+def _direction_axes(
     path: Path, directions: list[np.ndarray | None], count: int, kinds: list[str]
 ) -> tuple[list[int], list[np.ndarray], list[str]]:
     """Axes of space by their directions, the directions, and the kinds of all axes, of which one may be of time."""
-    how = f"take it by {ELSEWHERE.format(path.name)}"
+    how = f"take it by {PYNRRD_CURE.format(path.name)}"
     rows = [np.zeros(0) if one is None else one for one in directions]
     lengths = {len(row) for row in rows if row.size}
     if len(rows) != count or len(lengths) > 1 or lengths - {3, 4}:
@@ -350,7 +357,7 @@ def _directed(
     return spatial, [rows[axis][:3] for axis in spatial], kinds
 
 
-def _spaced(
+def _spacing_axes(
     path: Path, fields: dict[str, str], count: int, kinds: list[str]
 ) -> tuple[list[int], list[np.ndarray], list[str]]:  # fmt: skip
     """Axes of space of a file without directions, their steps as vectors, and what had to be assumed."""
@@ -377,10 +384,10 @@ def _steps(path: Path, fields: dict[str, str], count: int) -> np.ndarray | None:
     if low is None or high is None or np.isnan(high - low).all():
         return None
     sizes = np.array([float(word) for word in fields["sizes"].split()])
-    return (high - low) / np.maximum(sizes - ~_of_cells(fields, count), 1)
+    return (high - low) / np.maximum(sizes - ~_is_cell_centred(fields, count), 1)
 
 
-def _of_cells(fields: dict[str, str], count: int) -> np.ndarray:
+def _is_cell_centred(fields: dict[str, str], count: int) -> np.ndarray:
     """Whether the ends of each axis are those of cells, half a step beyond the samples in their middles; as Teem and
     ITK take it where none are said."""
     told = fields.get("centerings", "").split()
@@ -392,14 +399,14 @@ def write(volume: ScalarVolume, path: Path) -> None:
     values = single_values(volume)
     values = np.asarray(values, values.dtype.newbyteorder("<"))
     affine = volume.world_from_index
-    lines = ["NRRD0005", f"type: {SAVED[values.dtype.str[1:]]}", "dimension: 3"]
-    lines += [f"space: {NAMES[volume.world]}" if volume.world else "space dimension: 3"]
+    lines = ["NRRD0005", f"type: {SAVED_TYPES[values.dtype.str[1:]]}", "dimension: 3"]
+    lines += [f"space: {SPACE_NAMES[volume.world]}" if volume.world else "space dimension: 3"]
     lines += ["sizes: " + " ".join(map(str, volume.shape))]
     lines += ["space directions: " + " ".join(_vector(affine[:3, axis]) for axis in range(3))]
     lines += ["kinds: domain domain domain", "endian: little", "encoding: gzip"]
     lines += [f"space origin: {_vector(affine[:3, 3])}"]
     if volume.length_unit:
-        lines.append("space units: " + " ".join([f'"{_quoted(short_unit(volume.length_unit))}"'] * 3))
+        lines.append("space units: " + " ".join([f'"{_quote(short_unit(volume.length_unit))}"'] * 3))
     if volume.unit:
         lines.append(f"sample units: {volume.unit}")
     if volume.name:
@@ -416,7 +423,7 @@ def _vector(numbers: np.ndarray) -> str:
     return f"({','.join(map(repr, numbers.tolist()))})"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text.replace("\\", "").replace('"', "'")
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from raymarch.arguments.checks import Check, whole
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.format import Format
-from raymarch.io.volumes.scalar_format import chosen, plain_values, scalar_format
+from raymarch.io.volumes.scalar_format import choose_index, plain_values, scalar_format
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import read_raw, require_size
 from raymarch.volumes.samples import SPACING
-from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
+from raymarch.volumes.scalar_volume import TYPE_SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
 
 
@@ -32,12 +32,12 @@ def _kind(value: Any) -> np.dtype:
         raise TypeError
     dtype = np.dtype(value)
     dtype = np.dtype(np.uint8) if dtype == np.bool_ else dtype
-    if dtype.itemsize not in SIZES.get(dtype.kind, ()):
+    if dtype.itemsize not in TYPE_SIZES.get(dtype.kind, ()):
         raise ValueError
     return dtype
 
 
-TYPES = ("uint8", "uint16", "float32", "float64")  # by size, of which one is named that a file has the bytes of
+RAW_TYPES = ("uint8", "uint16", "float32", "float64")  # by size, of which one is named that a file has the bytes of
 RAW_SHAPE = Check("three whole numbers x, y, z, or four with the channels before them", _shape)
 RAW_TYPE = Check("a type of number such as uint8, <i2 or >f4", _kind)
 
@@ -61,7 +61,7 @@ def raw_format(
     def source(path: Path, selection: Selection) -> Source:
         begin = 0 if offset is None else offset
         size, there = math.prod(sizes) * kind.itemsize, path.stat().st_size
-        fits = [one for one in TYPES if np.dtype(one).itemsize * math.prod(sizes) == there - begin]
+        fits = [one for one in RAW_TYPES if np.dtype(one).itemsize * math.prod(sizes) == there - begin]
         more = f" ({' or '.join(fits)} would fit)" if fits else ""
         if there < begin + size or (offset is None and there != size):
             behind = f" behind the first {begin:,}" if begin else ""
@@ -71,7 +71,7 @@ def raw_format(
                 f" {size:,}; correct shape or dtype{more}{header}"
             )
         require_size(path, begin, sizes, kind)
-        index, remarks = chosen(path, sizes, range(first, first + 3), selection)
+        index, remarks = choose_index(path, sizes, range(first, first + 3), selection)
 
         def read(slices: Slices) -> np.ndarray:
             return read_raw(path, begin, sizes, kind, index(slices))

@@ -14,30 +14,30 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, figures, one_line
-from raymarch.io.files.atomic import refused
+from raymarch.errors import PROGRAM_FAULTS, RaymarchError, distinct_figures, one_line, program_fault
+from raymarch.io.files.atomic import system_refusals
 from raymarch.io.volumes.format import Format, require_one_grid, require_one_place
 from raymarch.io.volumes.source import Index, Slices, Source, require_shape, volume_of
 from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.selection import ALL, Selection
+from raymarch.volumes.selection import EVERYTHING, Selection
 from raymarch.volumes.volume import AnyVolume
 
 log = logging.getLogger("raymarch")
 MAX_SINGLE_ROUNDING = 1e-4  # of the range of a fit's sigma: what single precision may round it by
 MAX_UNTOLD_SHIFT = 1e-2  # of a voxel: what a sample may move by in a file without a word
-CURE = "export it again"
-LOST = {
+EXPORT_CURE = "export it again"
+LOSS_WORDS = {
     "unit": "unit of values ({})", "length_unit": "unit of length ({})", "world": "names of the world's sides ({})",
     "name": "name ({})",
 }  # fmt: skip
 # Words in the names of axes that are no points in time; and how a place along an axis is chosen in the shell.
-COLOURS = (
+COLOUR_CURE = (
     "rgb", "rgba", "hsv", "xyz", "color", "colour", "vector", "point", "normal", "complex", "channel", "list", "matrix",
     "gradient", "quaternion",
 )  # fmt: skip
-IN_SHELL = {"channel": "--channel", "time": "--time-point"}
-PART = "read a part of it by crop or stride (rm.load(.., stride=2), raymarch convert --stride 2)"
+OPTION_NAMES = {"channel": "--channel", "time": "--time-point"}
+PART_CURE = "read a part of it by crop or stride (rm.load(.., stride=2), raymarch convert --stride 2)"
 
 
 def scalar_format(
@@ -56,25 +56,25 @@ def scalar_format(
         name, suffixes, detect, folder: as of `Format`.
         source: `source(path, selection)`, what the header says; of the selection it needs channel, time and level.
         write: `write(volume, path)`, of a ScalarVolume; of a fit it gets sigma on the grid.
-        loses: names of `LOST`, fields that the format cannot hold, which is said of a volume that has them.
+        loses: names of `LOSS_WORDS`, fields that the format cannot hold, which is said of a volume that has them.
     """
 
-    def read(path: Path, *, selection: Selection = ALL) -> ScalarVolume:
-        with damage_told(path, name):
+    def read(path: Path, *, selection: Selection = EVERYTHING) -> ScalarVolume:
+        with explain_damage(path, name):
             return volume_of(source(path, selection), selection, path)
 
-    def describe(path: Path, *, selection: Selection = ALL) -> ScalarSummary:
-        with damage_told(path, name):
+    def describe(path: Path, *, selection: Selection = EVERYTHING) -> ScalarSummary:
+        with explain_damage(path, name):
             found = source(path, selection)
             require_shape(found.shape, path)
             found.holds()
             return ScalarSummary.of_source(found, path)
 
     def write_scalar(volume: AnyVolume, path: Path) -> None:
-        with _path_named(path), refused(path), warnings.catch_warnings():
+        with _name_path(path), system_refusals(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             scalar = scalar_of(volume, path)
-            if left := [LOST[field].format(getattr(scalar, field)) for field in loses if getattr(scalar, field)]:
+            if left := [LOSS_WORDS[field].format(getattr(scalar, field)) for field in loses if getattr(scalar, field)]:
                 log.warning("%s holds no %s, which stays behind", name, " and no ".join(left))
             write(scalar, path)
 
@@ -82,31 +82,31 @@ def scalar_format(
 
 
 @contextmanager
-def damage_told(path: Path, name: str) -> Iterator[None]:
+def explain_damage(path: Path, name: str) -> Iterator[None]:
     """Context in which whatever a format's library raises becomes one line, and what it warns of is not shown.
 
     What a library says of damage, in exceptions of its own or OSError, ValueError, EOFError and the like, is the
-    file's. `FAULTS_OF_OURS` are told as what they are, and no memory as that.
+    file's. `PROGRAM_FAULTS` are told as what they are, and no memory as that.
     """
     try:
-        with _path_named(path), warnings.catch_warnings():
+        with _name_path(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     except RaymarchError:
         raise
     except MemoryError as error:
-        raise RaymarchError(f"{path}: there is no memory for its values; {PART}") from error
+        raise RaymarchError(f"{path}: there is no memory for its values; {PART_CURE}") from error
     except Exception as error:
         if "imagecodecs" in str(error):  # by which tifffile unpacks what it does not itself
             said = f"{path}: is packed in a way that takes imagecodecs, which is not installed"
             raise RaymarchError(f'{said}; pip install "raymarch[formats]", or save it unpacked') from error
-        if isinstance(error, FAULTS_OF_OURS):
-            raise RaymarchError(f"{path}: {fault_of_ours(error)}") from error
-        raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {CURE}") from error
+        if isinstance(error, PROGRAM_FAULTS):
+            raise RaymarchError(f"{path}: {program_fault(error)}") from error
+        raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {EXPORT_CURE}") from error
 
 
 @contextmanager
-def _path_named(path: Path) -> Iterator[None]:
+def _name_path(path: Path) -> Iterator[None]:
     """Context in which errors of ours open with the path."""
     try:
         yield
@@ -116,7 +116,7 @@ def _path_named(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def wanted(library: str, name: str) -> Iterator[None]:
+def require_library(library: str, name: str) -> Iterator[None]:
     """Context for the import of an optional library; RaymarchError, with the extra, where it is missing."""
     try:
         yield
@@ -172,14 +172,14 @@ def single_values(volume: ScalarVolume) -> np.ndarray:
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
-def sheared_by(volume: ScalarVolume) -> float:
+def shear_of(volume: ScalarVolume) -> float:
     """Shear of a volume's axes: the greatest cosine between two of them."""
     return float(np.abs(volume.directions.T @ volume.directions - np.eye(3)).max())
 
 
 def require_no_shear(volume: ScalarVolume, path: Path, name: str) -> None:
     """RaymarchError where the axes of a volume are not at right angles, which a format cannot say."""
-    off = sheared_by(volume)
+    off = shear_of(volume)
     if off > 1e-6:
         raise RaymarchError(
             f"{path}: the volume is sheared (its axes are {off:.2g} off right angles), which {name} cannot hold; save"
@@ -201,7 +201,7 @@ def tell_rounding(volume: ScalarVolume, name: str, kept: np.ndarray, world_from_
         )  # fmt: skip
 
 
-def narrowed(volume: ScalarVolume, values: np.ndarray, kind: str, name: str) -> np.ndarray:
+def narrow_values(volume: ScalarVolume, values: np.ndarray, kind: str, name: str) -> np.ndarray:
     """Values as a narrower type of floats that a format has, with a warning of what that rounds, and by how much.
 
     Raises RaymarchError where that would leave nothing of what tells the values apart.
@@ -213,7 +213,7 @@ def narrowed(volume: ScalarVolume, values: np.ndarray, kind: str, name: str) -> 
         return cast
     low, high = volume.range
     if low != high and float(cast.min()) == float(cast.max()):
-        least, most = figures(low, high)
+        least, most = distinct_figures(low, high)
         raise RaymarchError(f"values are from {least} to {most}, all alike in {name}'s {cast.dtype}; save it as .nrrd")
     log.warning("%s has no %s: %s rounds values by up to %.2g; .nrrd keeps them", name, values.dtype, cast.dtype, off)
     return cast
@@ -226,7 +226,7 @@ def require_upright(volume: ScalarVolume, path: Path, name: str) -> None:
         raise RaymarchError(f"{path}: {said}, which {name} cannot hold; save it as .nrrd or .h5")
 
 
-def chosen(
+def choose_index(
     path: Path,
     shape: Sequence[int],
     spatial: Sequence[int],
@@ -260,7 +260,7 @@ def chosen(
             what = "channels" if option == "channel" else "points in time"
             raise RaymarchError(
                 f"{path}: has {count:,} {what} along axis {axis}, want one volume; choose one by {option}=0"
-                f" ({IN_SHELL[option]} 0 in the shell)"
+                f" ({OPTION_NAMES[option]} 0 in the shell)"
             )
         if place is not None and place >= count:
             raise RaymarchError(f"{path}: {option} is {place}, but it has {count:,}; choose one from 0 to {count - 1}")
@@ -277,7 +277,7 @@ def chosen(
 
 def _option(axis: int, spatial: Sequence[int], name: str | None) -> str:
     """Whether an axis is one of channels or of time: by its name, else channels come before those of space."""
-    if name and any(word in name.lower() for word in COLOURS):
+    if name and any(word in name.lower() for word in COLOUR_CURE):
         return "channel"
     if name and "time" in name.lower():
         return "time"

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.arguments.checks import LARGEST
+from raymarch.arguments.checks import MAX_NUMBER
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import require_file_budget
-from raymarch.volumes.scalar_volume import LONGEST_TEXT, ScalarVolume
+from raymarch.volumes.scalar_volume import MAX_TEXT_LENGTH, ScalarVolume
 from raymarch.volumes.selection import Selection
 
 log = logging.getLogger("raymarch")
 Slices = tuple[slice, ...]
 Index = tuple[slice | int, ...]
-CURE = "restore it from a copy or export it again"
+RESTORE_CURE = "restore it from a copy or export it again"
 PACKAGE = Path(__file__).parents[2]
 MAX_SIDE = 1 << 31  # samples along an axis
-NO_SPACING = ("says no spacing", "slices say no spacing")  # remarks that mean nothing where the caller gives one
+NO_SPACING_NOTES = ("says no spacing", "slices say no spacing")  # remarks that mean nothing where the caller gives one
 _spacing_given: ContextVar[bool] = ContextVar("spacing given", default=False)
 
 
@@ -70,11 +70,12 @@ def spacing_given(given: bool) -> Iterator[None]:
         _spacing_given.reset(token)
 
 
-FAULTS = (KeyError, AttributeError, TypeError, IndexError, NameError)  # that code of ours raises where it is wrong
+# that code of ours raises where it is wrong
+PROGRAM_FAULTS = (KeyError, AttributeError, TypeError, IndexError, NameError)
 
 
 @contextmanager
-def read_by(library: str, path: Path) -> Iterator[None]:
+def library_errors(library: str, path: Path) -> Iterator[None]:
     """Context of a call into a format's library: what that raises becomes a RaymarchError that names the library.
 
     Libraries raise anything for damaged files, a KeyError or TypeError too. Raised in a line of ours those are a fault
@@ -87,7 +88,7 @@ def read_by(library: str, path: Path) -> Iterator[None]:
     except Exception as error:
         if "imagecodecs" in str(error):  # by which tifffile unpacks what it does not itself, and which says so
             raise
-        if isinstance(error, FAULTS) and _raised_here(error):
+        if isinstance(error, PROGRAM_FAULTS) and _is_raised_here(error):
             raise
         said = f"{type(error).__name__}: {one_line(error)}"[:200]
         if "not supported" in said and "COMPRESSION" in said:
@@ -98,7 +99,7 @@ def read_by(library: str, path: Path) -> Iterator[None]:
         raise RaymarchError(f"{path}: {library} cannot read it ({said}); copy or export it again") from error
 
 
-def _raised_here(error: BaseException) -> bool:
+def _is_raised_here(error: BaseException) -> bool:
     """Whether an exception comes from a line of this package, not of a library that it called."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -126,10 +127,10 @@ def volume_of(source: Source, selection: Selection, path: Path) -> ScalarVolume:
         )
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     for remark in source.remarks:
-        if not (_spacing_given.get() and remark.startswith(NO_SPACING)):
+        if not (_spacing_given.get() and remark.startswith(NO_SPACING_NOTES)):
             log.warning("%s: %s", path, remark)
     return ScalarVolume(
-        owned(filled(values, selection.nan, path, source.slope, source.intercept)),
+        own_values(fill_missing(values, selection.nan, path, source.slope, source.intercept)),
         source.world_from_index @ selection.index_from_part(source.shape),
         source.slope,
         source.intercept,
@@ -152,7 +153,7 @@ def require_shape(shape: tuple[int, ...], path: Path) -> None:
         )
 
 
-def filled(
+def fill_missing(
     values: np.ndarray, nan: float | str | None, path: Path, slope: float = 1.0, intercept: float = 0.0
 ) -> np.ndarray:
     """Stored values where those that are no numbers are what stands for a number, or for the least value that `slope`
@@ -164,15 +165,19 @@ def filled(
         return values
     with np.errstate(over="ignore", invalid="ignore"):
         ends = slope * np.array([values.min(), values.max()], float) + intercept
-        if (np.abs(ends) <= LARGEST).all():  # which NaN is not
+        if (np.abs(ends) <= MAX_NUMBER).all():  # which NaN is not
             return values
         bad = ~np.isfinite(values)
         count, what = int(bad.sum()), "NaN or infinite"
         if slope != 0:
-            low, high = sorted((end - intercept) / slope for end in (-LARGEST, LARGEST))
+            low, high = sorted((end - intercept) / slope for end in (-MAX_NUMBER, MAX_NUMBER))
             bad |= (values < low) | (values > high)
         if int(bad.sum()) > count:
-            what = f"{what} or beyond {LARGEST:g}" if count else f"beyond {LARGEST:g}, where no number is taken for one"
+            what = (
+                f"{what} or beyond {MAX_NUMBER:g}"
+                if count
+                else f"beyond {MAX_NUMBER:g}, where no number is taken for one"
+            )
             count = int(bad.sum())
     of = f"{count:,} of its {values.size:,} values are {what}"
     if count == values.size:
@@ -193,7 +198,7 @@ def filled(
     return np.where(bad, values.dtype.type(put), values)
 
 
-def owned(values: np.ndarray) -> np.ndarray:
+def own_values(values: np.ndarray) -> np.ndarray:
     """Values that keep no more than themselves in memory: a copy of what is a part of a larger array."""
     root = values
     while isinstance(root.base, np.ndarray):
@@ -203,10 +208,10 @@ def owned(values: np.ndarray) -> np.ndarray:
 
 def text_of(text: object) -> str:
     """Text of a header in one line, cut to what a volume may have."""
-    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())[:LONGEST_TEXT]
+    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())[:MAX_TEXT_LENGTH]
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """Text of bytes up to the first zero, by UTF-8, else by Latin-1, for formats that name no encoding.
 
     Example:
@@ -220,7 +225,7 @@ def decoded(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def encoded(text: str, most: int) -> bytes:
+def encode_text(text: str, most: int) -> bytes:
     """UTF-8 of a text, of at most so many bytes, cut between letters.
 
     Example:

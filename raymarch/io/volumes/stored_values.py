@@ -13,23 +13,24 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.io.files.strict import require_file_budget
-from raymarch.io.volumes.source import CURE, Index
+from raymarch.io.volumes.source import RESTORE_CURE, Index
 
 READ_BLOCK = 1 << 20  # bytes that are unpacked at a time
 MAX_RATIO = 1100  # to which deflate packs zeros
 MAX_WORD = 64  # letters of a number, for an array of words is as wide as the longest
 MAX_BEYOND = 1 << 26  # bytes that are unpacked behind the values, for the checksum behind them
-MEMBERS = {"gzip": b"\x1f\x8b", "bzip2": b"BZh"}  # how each of several streams in one file begins
+MEMBER_MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh"}  # how each of several streams in one file begins
 
 
 def require_size(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype) -> int:
     """Size [byte] that a header declares, once it is one that the file behind `offset` holds; else RaymarchError."""
     if any(n < 1 for n in shape):
-        raise RaymarchError(f"{path}: declares {_sizes(shape)} samples, want 1 or more an axis; {CURE}")
+        raise RaymarchError(f"{path}: declares {_sizes(shape)} samples, want 1 or more an axis; {RESTORE_CURE}")
     declared, there = math.prod(map(int, shape)) * dtype.itemsize, path.stat().st_size - offset
     if declared > there:
         raise RaymarchError(
-            f"{path}: declares {_sizes(shape)} of {dtype}, {declared:,} bytes, but holds {max(there, 0):,}; {CURE}"
+            f"{path}: declares {_sizes(shape)} of {dtype}, {declared:,} bytes, but holds {max(there, 0):,}; "
+            f"{RESTORE_CURE}"
         )
     return declared
 
@@ -47,7 +48,7 @@ def require_packed(path: Path, offset: int, shape: Sequence[int], dtype: np.dtyp
     there = max(path.stat().st_size - offset, 0)
     if any(n < 1 for n in shape) or (packing != "bzip2" and skip + size > MAX_RATIO * there):
         declared = f"{_sizes(shape)} of {dtype}, {size:,} bytes"
-        raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
+        raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {RESTORE_CURE}")
 
 
 def read_packed(
@@ -63,7 +64,7 @@ def read_packed(
     require_file_budget(skip + size, f"{path}: its values, of all channels and times, as they are packed in one piece,")
     with path.open("rb") as file:
         file.seek(offset)
-        data = unpacked(file.read, skip + size, packing, path, whole=True)
+        data = unpack(file.read, skip + size, packing, path, whole=True)
     return np.frombuffer(data, dtype, offset=skip).reshape(tuple(map(int, shape)), order="F")[index]
 
 
@@ -78,41 +79,43 @@ def read_end(
     with path.open("rb") as file:
         file.seek(offset)
         try:
-            for piece in pieces(file.read, packing):
+            for piece in unpacked_pieces(file.read, packing):
                 end += piece
                 count += len(piece)
                 if len(end) > 2 * size + READ_BLOCK:
                     del end[:-size]
                 if count > size + MAX_BEYOND:
-                    raise RaymarchError(f"{path}: unpacks to over {count:,} bytes before {size:,} of values; {CURE}")
+                    raise RaymarchError(
+                        f"{path}: unpacks to over {count:,} bytes before {size:,} of values; {RESTORE_CURE}"
+                    )
         except (zlib.error, OSError, EOFError) as error:
-            raise RaymarchError(f"{path}: its packed values are damaged ({error}); {CURE}") from error
+            raise RaymarchError(f"{path}: its packed values are damaged ({error}); {RESTORE_CURE}") from error
     if len(end) < size:
-        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(end):,}; {CURE}")
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(end):,}; {RESTORE_CURE}")
     return np.frombuffer(end, dtype, offset=len(end) - size).reshape(tuple(map(int, shape)), order="F")
 
 
-def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path, whole: bool = False) -> bytearray:
+def unpack(read: Callable[[int], bytes], size: int, packing: str, path: Path, whole: bool = False) -> bytearray:
     """The first `size` bytes of a packed stream; memory is taken as they come, so a stream that lies takes none.
 
     With `whole` a stream that ends, or goes on a little, must have its end, and the checksum in it.
     """
     data, beyond = bytearray(), 0
     try:
-        for piece in pieces(read, packing):
+        for piece in unpacked_pieces(read, packing):
             beyond = max(len(data) + len(piece) - size, 0)
             data += piece[: size - len(data)]
             if (len(data) == size and not whole) or beyond > MAX_BEYOND:
                 break
     except (zlib.error, OSError, EOFError) as error:
         if not isinstance(error, EOFError) or len(data) == size:
-            raise RaymarchError(f"{path}: its packed values are damaged ({error}); {CURE}") from error
+            raise RaymarchError(f"{path}: its packed values are damaged ({error}); {RESTORE_CURE}") from error
     if len(data) < size:
-        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(data):,}; {CURE}")
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(data):,}; {RESTORE_CURE}")
     return data
 
 
-def pieces(read: Callable[[int], bytes], packing: str) -> Iterator[bytes]:
+def unpacked_pieces(read: Callable[[int], bytes], packing: str) -> Iterator[bytes]:
     """Unpacked bytes of a stream, of all its members where it has several; EOFError for one without its end."""
     unpacker, given = _unpacker(packing), read(READ_BLOCK)
     while True:
@@ -121,7 +124,7 @@ def pieces(read: Callable[[int], bytes], packing: str) -> Iterator[bytes]:
             yield piece
         if unpacker.eof:
             given = unpacker.unused_data or read(READ_BLOCK)
-            if not (packing in MEMBERS and given.startswith(MEMBERS[packing])):
+            if not (packing in MEMBER_MAGIC and given.startswith(MEMBER_MAGIC[packing])):
                 return
             unpacker = _unpacker(packing)
             continue
@@ -142,7 +145,7 @@ def read_text(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, he
     letters = 2 * count * dtype.itemsize if hexadecimal else 2 * count - 1
     there = path.stat().st_size - offset
     if letters > there or count < 1:
-        raise RaymarchError(f"{path}: declares {count:,} values but is too short for them; {CURE}")
+        raise RaymarchError(f"{path}: declares {count:,} values but is too short for them; {RESTORE_CURE}")
     require_file_budget(max(count * MAX_WORD, there), f"{path}: its {count:,} values as text")
     with path.open("rb") as file:
         file.seek(offset)
@@ -152,9 +155,9 @@ def read_text(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, he
     try:
         data = bytes.fromhex(b"".join(words)[:letters].decode("ascii"))
     except ValueError as error:  # UnicodeDecodeError is one
-        raise RaymarchError(f"{path}: its values are no hexadecimal digits ({error}); {CURE}") from error
+        raise RaymarchError(f"{path}: its values are no hexadecimal digits ({error}); {RESTORE_CURE}") from error
     if len(data) < letters // 2:
-        raise RaymarchError(f"{path}: declares {letters:,} hexadecimal digits but has fewer; {CURE}")
+        raise RaymarchError(f"{path}: declares {letters:,} hexadecimal digits but has fewer; {RESTORE_CURE}")
     return np.frombuffer(data, dtype).reshape(tuple(map(int, shape)), order="F")
 
 
@@ -165,11 +168,11 @@ def values_of_words(
     count, longest = math.prod(map(int, shape)), max(map(len, words), default=0)
     if len(words) != count or longest > MAX_WORD:
         found = f"has {len(words):,}" if len(words) != count else f"one of {longest:,} letters"
-        raise RaymarchError(f"{path}: declares {count:,} values but {found}; {CURE}")
+        raise RaymarchError(f"{path}: declares {count:,} values but {found}; {RESTORE_CURE}")
     return np.array(words).astype(dtype).reshape(tuple(map(int, shape)), order="F")
 
 
-def after_lines(path: Path, offset: int, lines: int) -> int:
+def skip_lines(path: Path, offset: int, lines: int) -> int:
     """Byte behind so many lines of a file from `offset` on; RaymarchError where it has fewer."""
     if not lines:
         return offset
@@ -177,7 +180,9 @@ def after_lines(path: Path, offset: int, lines: int) -> int:
         file.seek(offset)
         for _ in range(lines):
             if not file.readline(READ_BLOCK).endswith(b"\n"):
-                raise RaymarchError(f"{path}: is to have {lines:,} lines before its values but has fewer; {CURE}")
+                raise RaymarchError(
+                    f"{path}: is to have {lines:,} lines before its values but has fewer; {RESTORE_CURE}"
+                )
         return file.tell()
 
 
@@ -193,7 +198,7 @@ def values_of_files(
     count = math.prod(map(int, shape))
     if count % len(files) or any(n < 1 for n in shape):
         raise RaymarchError(
-            f"{path}: declares {_sizes(shape)} values in {len(files):,} files, want as many in each; {CURE}"
+            f"{path}: declares {_sizes(shape)} values in {len(files):,} files, want as many in each; {RESTORE_CURE}"
         )
     require_file_budget(count * dtype.itemsize, f"{path}: its values, of all files,")
     flat, each = np.empty(count, dtype), count // len(files)

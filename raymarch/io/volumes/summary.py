@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.checks import Check, array, flag, number, optional, whole
-from raymarch.arguments.declared import checked, held, hold
+from raymarch.arguments.declared import checked, checked_field, validate_fields
 from raymarch.geometry.boxes import corners_of
 from raymarch.html.card import html_of, record_card
 from raymarch.io.volumes.source import Source, text_of
@@ -57,19 +57,19 @@ class VolumeSummary:
         (4, 5, 6)
     """
 
-    shape: tuple[int, int, int] = held(SHAPE, None)
-    degree: int = held(whole(0, MAX_DEGREE), 0)
-    box: np.ndarray = held(array(2, 3), None)
-    activation: Activation = held(ACTIVATION, Activation())
-    bytes_on_disk: int = held(BYTES, 0)
-    bytes_in_memory: int = held(BYTES, 0)
+    shape: tuple[int, int, int] = checked_field(SHAPE, None)
+    degree: int = checked_field(whole(0, MAX_DEGREE), 0)
+    box: np.ndarray = checked_field(array(2, 3), None)
+    activation: Activation = checked_field(ACTIVATION, Activation())
+    bytes_on_disk: int = checked_field(BYTES, 0)
+    bytes_in_memory: int = checked_field(BYTES, 0)
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
-    boxes: int = held(BOXES, 1)
-    ndc: bool = held(flag, False)
-    bricks: int | None = held(optional(BYTES), None)
+    boxes: int = checked_field(BOXES, 1)
+    ndc: bool = checked_field(flag, False)
+    bricks: int | None = checked_field(optional(BYTES), None)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
     @classmethod
     @checked(volume=VOLUME, bytes_on_disk=BYTES)
@@ -108,21 +108,21 @@ class ScalarSummary:
         'LPS'
     """
 
-    shape: tuple[int, int, int] = held(SHAPE, None)
-    dtype: str = held(WORD, "float32")
-    world_from_index: np.ndarray = held(AFFINE, None)
-    slope: float = held(number(), 1.0)
-    intercept: float = held(number(), 0.0)
-    unit: str = held(WORD, "")
-    length_unit: str = held(WORD, "")
-    world: str = held(WORLD_AXES, "")
-    name: str = held(WORD, "")
-    bytes_on_disk: int = held(BYTES, 0)
-    bytes_in_memory: int = held(BYTES, 0)
+    shape: tuple[int, int, int] = checked_field(SHAPE, None)
+    dtype: str = checked_field(WORD, "float32")
+    world_from_index: np.ndarray = checked_field(AFFINE, None)
+    slope: float = checked_field(number(), 1.0)
+    intercept: float = checked_field(number(), 0.0)
+    unit: str = checked_field(WORD, "")
+    length_unit: str = checked_field(WORD, "")
+    world: str = checked_field(WORLD_AXES, "")
+    name: str = checked_field(WORD, "")
+    bytes_on_disk: int = checked_field(BYTES, 0)
+    bytes_in_memory: int = checked_field(BYTES, 0)
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
     @classmethod
     @checked(volume=SCALAR_VOLUME, bytes_on_disk=BYTES)

@@ -22,36 +22,36 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.io.files.strict import parse_xml, require_file_budget
 from raymarch.io.volumes.format import require_one_place
-from raymarch.io.volumes.length_units import in_one_unit, short_unit, times
-from raymarch.io.volumes.scalar_format import require_upright, scalar_format, single_values, wanted
-from raymarch.io.volumes.source import CURE, Slices, Source, read_by
-from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
+from raymarch.io.volumes.length_units import common_unit, short_unit, unit_factor
+from raymarch.io.volumes.scalar_format import require_library, require_upright, scalar_format, single_values
+from raymarch.io.volumes.source import RESTORE_CURE, Slices, Source, library_errors
+from raymarch.volumes.scalar_volume import TYPE_SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
 
 log = logging.getLogger("raymarch")
-MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 MAX_RATIO = 2000  # to which LZW and deflate pack what is empty
 MAX_CHANNELS = 4  # channels without a z that are taken for channels
 MIN_MAJORITY = 4  # times as many pages as others a stack has that is taken for the file's
-DEPTHS, TIMES = "ZIQ", "T"
-GREY = "minisblack"  # said, as rows of 3 or 4 columns are taken for colours else
-FRAME = "reference frame"  # unit of lengths that have none
-IMAGEJ = ("uint8", "uint16", "float32")  # all that ImageJ's files may hold
+DEPTH_AXES, TIME_AXIS = "ZIQ", "T"
+GREY_PHOTOMETRIC = "minisblack"  # said, as rows of 3 or 4 columns are taken for colours else
+FRAME_UNIT = "reference frame"  # unit of lengths that have none
+IMAGEJ_TYPES = ("uint8", "uint16", "float32")  # all that ImageJ's files may hold
 
 # Pages by their tags.
 MAX_PAGES, MAX_TAGS = 1 << 20, 4096
-BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
-KINDS = {1: "B", 3: "H", 4: "I", 16: "Q"}  # of tags that are whole numbers
-TAGS = {254: "subfile", 256: "width", 257: "length", 258: "bits", 277: "samples", 339: "number"}
-ASIDE = 1 | 4  # bits of the subfile's kind: a reduced copy of another page, a mask of one
+TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+WHOLE_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q"}  # of tags that are whole numbers
+TAG_NAMES = {254: "subfile", 256: "width", 257: "length", 258: "bits", 277: "samples", 339: "number"}
+SIDE_PAGE_BITS = 1 | 4  # bits of the subfile's kind: a reduced copy of another page, a mask of one
 
 # Spacing, origin and units, by OME's XML, ImageJ's notes, a microscope's metadata or the resolution of a page.
-INCHES = {2: 25.4, 3: 10.0}  # mm of a unit of resolution: an inch, a centimetre
-OF_RESOLUTION = {2: "inch", 3: "cm"}
-PLAIN = ("", "pixel", "pixels", "reference frame", "voxel", "null")
-SCREEN = 72  # pixels an inch that ImageJ takes for none said
-LINE, NONE = 0, (20, 21)  # functions of ImageJ's calibration: a straight line; none
-GREYS = ("gray value", "grey value", "")  # units of values that are none
+UNIT_MILLIMETRES = {2: 25.4, 3: 10.0}  # mm of a unit of resolution: an inch, a centimetre
+RESOLUTION_UNITS = {2: "inch", 3: "cm"}
+PIXEL_UNITS = ("", "pixel", "pixels", "reference frame", "voxel", "null")
+SCREEN_RESOLUTION = 72  # pixels an inch that ImageJ takes for none said
+LINEAR_CALIBRATION, NO_CALIBRATION = 0, (20, 21)  # functions of ImageJ's calibration: a straight line; none
+GREY_UNITS = ("gray value", "grey value", "")  # units of values that are none
 MAX_DISAGREEMENT = 0.01  # of a spacing
 MICROSCOPES = {
     "andor": "Andor", "avs": "Argos", "bif": "Ventana", "bit": "BIT", "eer": "EER", "fei": "FEI",
@@ -61,14 +61,14 @@ MICROSCOPES = {
     "pilatus": "Pilatus", "qpi": "PerkinElmer QPI", "scn": "Leica SCN", "sem": "Zeiss SEM", "sis": "Olympus SIS",
     "streak": "Hamamatsu", "svs": "Aperio SVS", "tvips": "TVIPS", "vista": "ISS Vista", "astrotiff": "AstroTIFF",
 }  # fmt: skip
-ORIENTATIONS = range(2, 9)
+TURNED_ORIENTATIONS = range(2, 9)
 
 
 def detect(path: Path) -> bool:
     """Whether a file begins as a TIFF does, and is no DICOM whose preamble looks so, as GE writes them."""
     with path.open("rb") as file:
         head = file.read(132)
-    return head[:4] in MARKS and (head[128:] != b"DICM" or path.suffix.lower() in (".tif", ".tiff"))
+    return head[:4] in MAGIC and (head[128:] != b"DICM" or path.suffix.lower() in (".tif", ".tiff"))
 
 
 def source(path: Path, selection: Selection) -> Source:
@@ -76,36 +76,36 @@ def source(path: Path, selection: Selection) -> Source:
 
     RaymarchError for a page of another size among those of the stack, and for colours unless a channel is chosen.
     """
-    with wanted("tifffile", "TIFF"):
+    with require_library("tifffile", "TIFF"):
         import tifffile
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)
     asked, pages = selection, pages_of(path)
-    with read_by("tifffile", path):
+    with library_errors("tifffile", path):
         file = tifffile.TiffFile(path)
     with file:
-        with read_by("tifffile", path):
+        with library_errors("tifffile", path):
             _require_beside(path, file.ome_metadata or "")
             series = list(file.series)
         stack, image, remarks, selection = _stack(path, file, series, pages, selection)
         finest, stack = stack, _level(path, stack, selection.level)
         dtype, axes, shape = np.dtype(stack.dtype), _axes(stack), tuple(int(n) for n in stack.shape)
-        if dtype.kind != "b" and dtype.itemsize not in SIZES.get(dtype.kind, ()):
+        if dtype.kind != "b" and dtype.itemsize not in TYPE_SIZES.get(dtype.kind, ()):
             raise RaymarchError(
                 f"{path}: holds {dtype}, want whole numbers or floats; rm.ScalarVolume takes one made of"
                 " tifffile.imread(..).T, such as its .real or numpy.abs of it"
             )
-        fixed, depth, said = _chosen(path, axes, shape, selection)
+        fixed, depth, said = _choose_places(path, axes, shape, selection)
         remarks += said
-        placed = placed_by(file, finest, fixed, image)
-        times = [finest.shape[_axes(finest).index(axis)] / shape[axes.index(axis)] for axis in ("X", "Y", depth)]
+        placed = read_placement(file, finest, fixed, image)
+        unit_factor = [finest.shape[_axes(finest).index(axis)] / shape[axes.index(axis)] for axis in ("X", "Y", depth)]
     declared = math.prod(shape) * dtype.itemsize
     if declared > MAX_RATIO * path.stat().st_size:
-        raise RaymarchError(f"{path}: declares {declared:,} bytes but holds {path.stat().st_size:,}; {CURE}")
+        raise RaymarchError(f"{path}: declares {declared:,} bytes but holds {path.stat().st_size:,}; {RESTORE_CURE}")
     count = {axis: shape[axes.index(axis)] for axis in "XY"}
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
-        with read_by("tifffile", path), tifffile.TiffFile(path) as file:
+        with library_errors("tifffile", path), tifffile.TiffFile(path) as file:
             again = _stack(path, file, list(file.series), pages, asked)[0]
             plane = _planes(_level(path, again, asked.level), fixed, depth, page_by_page=not asked.level)
             found = np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
@@ -113,7 +113,7 @@ def source(path: Path, selection: Selection) -> Source:
 
     kind = np.dtype(np.uint8) if dtype.kind == "b" else dtype
     return Source(
-        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*times, 1.0]), read,
+        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*unit_factor, 1.0]), read,
         at_once=False,
         slope=placed.slope, intercept=placed.intercept, unit=placed.unit, length_unit=placed.length_unit,
         remarks=(*remarks, *placed.remarks),
@@ -153,14 +153,14 @@ def _stack(
     if len(kept) == 1 or len(stacks) == 1:
         at = kept[0] if len(kept) == 1 else stacks[0]
         if not _is_described(file):
-            odd = _odd(path, file, series[at], pages)
+            odd = _most_common_stack(path, file, series[at], pages)
             if odd is not None:
                 return odd[0], 0, (*remarks, *odd[1]), selection
         if len(kept) > 1:
             sizes = ", ".join(" x ".join(map(str, series[k].shape)) for k in kept if k != at)
             remarks += (f"has pictures beside its stack ({sizes}), which are left out",)
         return series[at], at, remarks, selection
-    if not _is_described(file) and (odd := _odd(path, file, None, pages)) is not None:
+    if not _is_described(file) and (odd := _most_common_stack(path, file, None, pages)) is not None:
         return odd[0], 0, (*remarks, *odd[1]), selection
     several = stacks or kept
     words = ", ".join(" x ".join(map(str, series[k].shape)) for k in several[:4])
@@ -192,7 +192,9 @@ def _depth(series: Any) -> int:
     return math.prod(n for axis, n in zip(series.axes, series.shape, strict=True) if axis not in "YXS")
 
 
-def _odd(path: Path, file: Any, series: Any, pages: Sequence[Page]) -> tuple[Stack, tuple[str, ...]] | None:
+def _most_common_stack(
+    path: Path, file: Any, series: Any, pages: Sequence[Page]
+) -> tuple[Stack, tuple[str, ...]] | None:
     """Stack of the pages of the kind that most have, and a remark on the others; None where all are alike.
 
     RaymarchError for a page of another kind between them, which may be one of the stack.
@@ -220,12 +222,12 @@ def _odd(path: Path, file: Any, series: Any, pages: Sequence[Page]) -> tuple[Sta
     remark = f"has {len(others)} of {len(pages)} pages of another size or kind ({words}), which are left out"
     if series is not None and series.axes[:-2] and _depth(series) == count and len(series.pages) == count:
         return None if series.shape[-2:] != (pages[stack[0]].length, pages[stack[0]].width) else (series, (remark,))
-    with read_by("tifffile", path):
+    with library_errors("tifffile", path):
         file.pages.useframes = False
         found = [file.pages[k] for k in stack]
         first = found[0]
         if any(page.shape != first.shape or page.dtype != first.dtype for page in found):
-            raise RaymarchError(f"{path}: has pages of several kinds; {CURE}")
+            raise RaymarchError(f"{path}: has pages of several kinds; {RESTORE_CURE}")
     return Stack(file, found, f"Q{first.axes}", (count, *first.shape), np.dtype(first.dtype)), (remark,)
 
 
@@ -251,7 +253,7 @@ def _axes(series: Any) -> str:
     return "".join(next(spare) if axis in axes[k + 1 :] else axis for k, axis in enumerate(axes))
 
 
-def _chosen(
+def _choose_places(
     path: Path, axes: str, shape: tuple[int, ...], selection: Selection
 ) -> tuple[dict[str, int], str, tuple[str, ...]]:
     """Places along axes that are not of space, which axis is z, and what was assumed.
@@ -259,9 +261,9 @@ def _chosen(
     RaymarchError where one must be chosen.
     """
     if "X" not in axes or "Y" not in axes:
-        raise RaymarchError(f"{path}: has axes {axes[:20]}, want pages of rows and columns; {CURE}")
+        raise RaymarchError(f"{path}: has axes {axes[:20]}, want pages of rows and columns; {RESTORE_CURE}")
     others = [axis for axis in axes if axis not in "XY"]
-    depth = next((axis for axis in "Z" + DEPTHS if axis in others), None)
+    depth = next((axis for axis in "Z" + DEPTH_AXES if axis in others), None)
     remarks: tuple[str, ...] = ()
     counts = {axis: shape[axes.index(axis)] for axis in others}
     if depth is None and counts.get("T", 1) > 1:
@@ -285,7 +287,7 @@ def _chosen(
     for axis in others:
         if axis == depth:
             continue
-        option = "time" if axis in TIMES else "channel"
+        option = "time" if axis in TIME_AXIS else "channel"
         count = shape[axes.index(axis)]
         if option not in asked and count > 1:
             sizes = " x ".join(map(str, shape))
@@ -360,7 +362,7 @@ class Page(NamedTuple):
     @property
     def is_aside(self) -> bool:
         """Whether it says that it is a reduced picture or a mask of another."""
-        return bool(self.subfile & ASIDE)
+        return bool(self.subfile & SIDE_PAGE_BITS)
 
     @property
     def kind(self) -> tuple[int, ...]:
@@ -388,32 +390,32 @@ def pages_of(path: Path) -> list[Page]:
         at = struct.unpack_from(order + nexts, head, 8 if big else 4)[0] if len(head) == 16 else size
         while at:
             if at in seen or len(seen) >= MAX_PAGES:
-                raise RaymarchError(f"{path}: has pages that lead round in a circle; {CURE}")
+                raise RaymarchError(f"{path}: has pages that lead round in a circle; {RESTORE_CURE}")
             file.seek(at)
             said = file.read(wide)
             count = struct.unpack(order + counts, said)[0] if len(said) == wide else 0
             body = file.read(entry * min(count, MAX_TAGS) + far)
             if not 1 <= count <= MAX_TAGS or len(body) < entry * count + far:
-                raise RaymarchError(f"{path}: ends before its page {len(seen) + 1}, want a whole TIFF; {CURE}")
+                raise RaymarchError(f"{path}: ends before its page {len(seen) + 1}, want a whole TIFF; {RESTORE_CURE}")
             told: dict[str, int] = {}
             for i in range(count):
                 tag, kind, number, where = struct.unpack_from(order + tags, body, i * entry)
-                length = BYTES.get(kind, 0) * number
+                length = TYPE_BYTES.get(kind, 0) * number
                 if length > inline and where + length > size:
-                    raise RaymarchError(f"{path}: ends before the tags of its page {len(seen) + 1}; {CURE}")
-                if tag in TAGS and kind in KINDS and number:
+                    raise RaymarchError(f"{path}: ends before the tags of its page {len(seen) + 1}; {RESTORE_CURE}")
+                if tag in TAG_NAMES and kind in WHOLE_TYPES and number:
                     value = body[(i + 1) * entry - inline : (i + 1) * entry]
                     if length > inline:
                         file.seek(where)
-                        value = file.read(BYTES[kind])
-                    told[TAGS[tag]] = int(struct.unpack_from(order + KINDS[kind], value)[0])
+                        value = file.read(TYPE_BYTES[kind])
+                    told[TAG_NAMES[tag]] = int(struct.unpack_from(order + WHOLE_TYPES[kind], value)[0])
             seen[at] = Page(**told)
             at = struct.unpack_from(order + nexts, body, entry * count)[0]
     return list(seen.values())
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Placement:
     """Where a stack lies and what its numbers are.
 
     Attributes:
@@ -431,7 +433,7 @@ class Placed:
     unit: str = ""
 
 
-def placed_by(file: Any, stack: Any, fixed: Mapping[str, int] | None = None, image: int = 0) -> Placed:
+def read_placement(file: Any, stack: Any, fixed: Mapping[str, int] | None = None, image: int = 0) -> Placement:
     """Place and units of a stack in a tifffile.TiffFile.
 
     Args:
@@ -441,14 +443,14 @@ def placed_by(file: Any, stack: Any, fixed: Mapping[str, int] | None = None, ima
     """
     found = None
     if file.is_ome and file.ome_metadata:
-        found = _by_ome(file.ome_metadata, fixed or {}, image)
+        found = _ome_placement(file.ome_metadata, fixed or {}, image)
     elif file.is_imagej and file.imagej_metadata is not None:
-        found = _by_imagej(file.imagej_metadata, stack)
-    found = found or _by_program(file, stack) or _by_page(stack)
-    return replace(found, remarks=(*found.remarks, *_unread(file, stack)))
+        found = _imagej_placement(file.imagej_metadata, stack)
+    found = found or _program_placement(file, stack) or _page_placement(stack)
+    return replace(found, remarks=(*found.remarks, *_unread_remarks(file, stack)))
 
 
-def _by_ome(text: str, fixed: Mapping[str, int], number: int) -> Placed | None:
+def _ome_placement(text: str, fixed: Mapping[str, int], number: int) -> Placement | None:
     """By an image's physical sizes and the positions of its planes, those of the channel and time that are chosen."""
     root = parse_xml(text.encode(), "OME-XML")
     images = [node for node in root.iter() if node.tag.rpartition("}")[2] == "Pixels"]
@@ -456,7 +458,7 @@ def _by_ome(text: str, fixed: Mapping[str, int], number: int) -> Placed | None:
         return None
     pixels = images[number if number < len(images) else 0]
     sizes = [_positive(pixels.get(f"PhysicalSize{axis}")) for axis in "XYZ"]
-    factors, unit, remarks = in_one_unit([pixels.get(f"PhysicalSize{axis}Unit", "µm") for axis in "XYZ"])
+    factors, unit, remarks = common_unit([pixels.get(f"PhysicalSize{axis}Unit", "µm") for axis in "XYZ"])
     planes = [node for node in pixels if node.tag.rpartition("}")[2] == "Plane"]
     own = [one for one in planes if all(_natural(one.get(f"The{axis}")) == fixed.get(axis, 0) for axis in "CT")]
     own = sorted(own or planes, key=lambda one: _natural(one.get("TheZ")))
@@ -475,39 +477,39 @@ def _by_ome(text: str, fixed: Mapping[str, int], number: int) -> Placed | None:
     if missing:
         remarks += (f"says no spacing along {', '.join(missing)}; 1 is assumed",)
     steps = [1.0 if size is None else size * factor for size, factor in zip(sizes, factors, strict=True)]
-    return Placed(_affine(steps, start), _unit(unit), remarks)
+    return Placement(_affine(steps, start), _unit(unit), remarks)
 
 
-def _by_imagej(notes: Mapping[str, Any], stack: Any) -> Placed:
+def _imagej_placement(notes: Mapping[str, Any], stack: Any) -> Placement:
     """By ImageJ's notes of depth, units and calibration, and the resolution of a page."""
     page = stack.pages[0]
     x, y = _resolution(page)
     kind = _natural(page.tags["ResolutionUnit"].value) if "ResolutionUnit" in page.tags else 1
-    if kind == 2 and math.isclose(x * SCREEN, 1.0):
+    if kind == 2 and math.isclose(x * SCREEN_RESOLUTION, 1.0):
         x, y, kind = 1.0, 1.0, 1  # as ImageJ does
     steps = [x, y, abs(_float(str(notes.get("spacing")).replace(",", ".")))]
     missing = [axis for axis, step in zip("xyz", steps, strict=True) if not step > 0]
     steps = [step if step > 0 else 1.0 for step in steps]
     remarks: tuple[str, ...] = (f"says no spacing along {', '.join(missing)}; 1 is assumed",) if missing else ()
-    unit = _unit(str(notes.get("unit", OF_RESOLUTION.get(kind, ""))))
+    unit = _unit(str(notes.get("unit", RESOLUTION_UNITS.get(kind, ""))))
     units = [unit, *(_unit(str(notes[f"{axis}unit"])) if f"{axis}unit" in notes else unit for axis in "yz")]
-    factors, unit, doubts = in_one_unit(units)
+    factors, unit, doubts = common_unit(units)
     steps = [step * factor for step, factor in zip(steps, factors, strict=True)]
     origin = [_float(notes.get(f"{axis}origin", 0)) for axis in "xyz"]
     start = [-o * step if math.isfinite(o) else 0.0 for o, step in zip(origin, steps, strict=True)]
     slope, intercept, named, more = _calibration(notes, str(stack.dtype))
-    return Placed(_affine(steps, start), unit, remarks + doubts + more, slope, intercept, named)
+    return Placement(_affine(steps, start), unit, remarks + doubts + more, slope, intercept, named)
 
 
 def _calibration(notes: Mapping[str, Any], dtype: str) -> tuple[float, float, str, tuple[str, ...]]:
     """Slope, intercept and unit of the values by ImageJ's calibration, and a remark on one that is no straight line."""
-    function = _float(notes.get("cf", NONE[0]))
+    function = _float(notes.get("cf", NO_CALIBRATION[0]))
     unit = str(notes.get("vunit", ""))
-    unit = "" if unit.strip().lower() in GREYS else unit
-    if function in NONE or math.isnan(function):
+    unit = "" if unit.strip().lower() in GREY_UNITS else unit
+    if function in NO_CALIBRATION or math.isnan(function):
         return 1.0, 0.0, unit, ()
     intercept, slope = _float(notes.get("c0")), _float(notes.get("c1"))
-    if function != LINE or math.isnan(intercept) or math.isnan(slope) or slope == 0:
+    if function != LINEAR_CALIBRATION or math.isnan(intercept) or math.isnan(slope) or slope == 0:
         said = f"calibrates its values by ImageJ's function {function:g}, which is not applied; they are as stored"
         return 1.0, 0.0, "", (said,)
     if "float" in dtype:
@@ -515,34 +517,34 @@ def _calibration(notes: Mapping[str, Any], dtype: str) -> tuple[float, float, st
     return slope, intercept, unit, ()
 
 
-def _by_program(file: Any, stack: Any) -> Placed | None:
+def _program_placement(file: Any, stack: Any) -> Placement | None:
     """By the metadata of the program that wrote it: Zeiss' LSM, MetaMorph's STK, MicroManager, ScanImage, GeoTIFF."""
     if file.is_lsm:
         told = _mapping(file.lsm_metadata)
-        return _of_steps([_float(told.get(f"VoxelSize{axis}")) * 1e6 for axis in "XYZ"], "um")
+        return _step_placement([_float(told.get(f"VoxelSize{axis}")) * 1e6 for axis in "XYZ"], "um")
     if file.is_stk:
         told = _mapping(file.stk_metadata)
         depth = np.atleast_1d(np.asarray(told.get("ZDistance", []), float))
         z = float(depth[0]) if depth.size else math.nan
         x, y = (_float(told.get(f"{axis}Calibration")) for axis in "XY")
-        return _of_steps([x, y, z], _unit(str(told.get("CalibrationUnits", ""))))
+        return _step_placement([x, y, z], _unit(str(told.get("CalibrationUnits", ""))))
     if file.is_micromanager:
         told = _mapping(_mapping(file.micromanager_metadata).get("Summary"))
         tag = stack.pages[0].tags.get("MicroManagerMetadata")
         own = _mapping(tag.value if tag is not None else None)
         x = _positive(own.get("PixelSizeUm")) or _float(told.get("PixelSize_um"))
-        return _of_steps([x, x, abs(_float(told.get("z-step_um")))], "um")
+        return _step_placement([x, x, abs(_float(told.get("z-step_um")))], "um")
     if file.is_scanimage:
-        found, told = _by_page(stack), _mapping(_mapping(file.scanimage_metadata).get("FrameData"))
+        found, told = _page_placement(stack), _mapping(_mapping(file.scanimage_metadata).get("FrameData"))
         z = abs(_float(told.get("SI.hStackManager.stackZStepSize")))
         if z > 0 and found.length_unit == "mm":
             x, y = found.affine[0, 0], found.affine[1, 1]
-            return Placed(_affine([x, y, z / 1000], [0, 0, 0]), "mm")
+            return Placement(_affine([x, y, z / 1000], [0, 0, 0]), "mm")
     if file.is_geotiff:
         scale = np.atleast_1d(np.asarray(_mapping(file.geotiff_metadata).get("ModelPixelScale", []), float))
         if scale.size == 3 and (scale[:2] > 0).all():
             x, y, z = scale.tolist()
-            found = _of_steps([x, y, z or math.nan], "")
+            found = _step_placement([x, y, z or math.nan], "")
             return replace(found, remarks=(*found.remarks, "has a place on a map (GeoTIFF), of which the pixels' size"
                                            " alone is read"))  # fmt: skip
     return None
@@ -552,24 +554,24 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _of_steps(steps: Sequence[float], unit: str) -> Placed:
+def _step_placement(steps: Sequence[float], unit: str) -> Placement:
     """Place of a stack whose steps are as a program says, 1 where it does not."""
     missing = [axis for axis, step in zip("xyz", steps, strict=True) if not step > 0]
     remarks = (f"says no spacing along {', '.join(missing)}; 1 is assumed",) if missing else ()
-    return Placed(_affine([step if step > 0 else 1.0 for step in steps], [0, 0, 0]), unit, remarks)
+    return Placement(_affine([step if step > 0 else 1.0 for step in steps], [0, 0, 0]), unit, remarks)
 
 
-def _by_page(stack: Any) -> Placed:
+def _page_placement(stack: Any) -> Placement:
     """By the resolution of a page, in mm where it has a unit; its depth nobody says."""
     page = stack.pages[0]
     x, y = _resolution(page)
     tag = page.tags.get("ResolutionUnit")
     unit = 1 if tag is None else _natural(tag.value)
-    if unit not in INCHES or not (x > 0 and y > 0):
-        return Placed(np.eye(4), "", ("says no spacing; 1 is assumed",))
-    mm = INCHES[unit]
+    if unit not in UNIT_MILLIMETRES or not (x > 0 and y > 0):
+        return Placement(np.eye(4), "", ("says no spacing; 1 is assumed",))
+    mm = UNIT_MILLIMETRES[unit]
     said = ("says no spacing along z; that along x is assumed",)
-    return Placed(_affine([x * mm, y * mm, x * mm], [0, 0, 0]), "mm", said)
+    return Placement(_affine([x * mm, y * mm, x * mm], [0, 0, 0]), "mm", said)
 
 
 def _resolution(page: Any) -> tuple[float, float]:
@@ -583,7 +585,7 @@ def _resolution(page: Any) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _unread(file: Any, stack: Any) -> tuple[str, ...]:
+def _unread_remarks(file: Any, stack: Any) -> tuple[str, ...]:
     """Remarks on what a page and its file say of values and places that is not read."""
     page, told = stack.pages[0], []
     if page.photometric == 0:
@@ -591,7 +593,7 @@ def _unread(file: Any, stack: Any) -> tuple[str, ...]:
     elif page.photometric == 3 and not file.is_imagej:
         told.append("has a colour map, which is not applied; values are its indices, as stored")
     turn = page.tags.get("Orientation")
-    if turn is not None and _natural(turn.value) in ORIENTATIONS:
+    if turn is not None and _natural(turn.value) in TURNED_ORIENTATIONS:
         told.append(f"says orientation {_natural(turn.value)}, which is not applied; rows and columns are as stored")
     nodata = page.tags.get("GDAL_NODATA")
     if nodata is not None:
@@ -609,13 +611,13 @@ def _affine(steps: Sequence[float], start: Sequence[float]) -> np.ndarray:
 
 
 def _unit(unit: str) -> str:
-    return "" if unit.strip().lower() in PLAIN else short_unit(unit)
+    return "" if unit.strip().lower() in PIXEL_UNITS else short_unit(unit)
 
 
 def _position(plane: Any, axis: str, unit: str) -> float:
     """Position of a plane along an axis, in the stack's unit; by the standard's default in a frame of no known unit."""
     number = _float(plane.get(f"Position{axis}", 0))
-    return 0.0 if math.isnan(number) else number * times(plane.get(f"Position{axis}Unit", ""), unit)
+    return 0.0 if math.isnan(number) else number * unit_factor(plane.get(f"Position{axis}Unit", ""), unit)
 
 
 def _positive(text: object) -> float | None:
@@ -640,29 +642,31 @@ def _float(text: object) -> float:
 
 def write(volume: ScalarVolume, path: Path) -> None:
     """TIFF of a scalar volume that is upright in the world: OME-TIFF by name or type of number, else ImageJ's."""
-    with wanted("tifffile", "TIFF"):
+    with require_library("tifffile", "TIFF"):
         import tifffile
 
     require_upright(volume, path, "TIFF")
-    values = _of_32_bits(single_values(volume), path)
+    values = _to_32_bits(single_values(volume), path)
     name = path.name.lower()
     (x, y, z), start = volume.spacing.tolist(), volume.origin.tolist()
     pages = np.ascontiguousarray(values.T, values.dtype.newbyteorder("="))
-    if str(pages.dtype) in IMAGEJ and not name.endswith((".ome.tif", ".ome.tiff")):
+    if str(pages.dtype) in IMAGEJ_TYPES and not name.endswith((".ome.tif", ".ome.tiff")):
         origin = {f"{axis}origin": -s / step for axis, s, step in zip("xyz", start, (x, y, z), strict=True)}
         said: dict[str, Any] = {"axes": "ZYX", "spacing": z, "unit": volume.length_unit or "pixel", **origin}
-        tifffile.imwrite(path, pages, photometric=GREY, imagej=True, resolution=(1 / x, 1 / y), metadata=said)
+        tifffile.imwrite(
+            path, pages, photometric=GREY_PHOTOMETRIC, imagej=True, resolution=(1 / x, 1 / y), metadata=said
+        )
         return
     said = {"axes": "ZYX", "Name": volume.name} if volume.name else {"axes": "ZYX"}
     for axis, step in zip("XYZ", (x, y, z), strict=True):
-        said |= {f"PhysicalSize{axis}": step, f"PhysicalSize{axis}Unit": (unit := volume.length_unit or FRAME)}
+        said |= {f"PhysicalSize{axis}": step, f"PhysicalSize{axis}Unit": (unit := volume.length_unit or FRAME_UNIT)}
     said["Plane"] = {f"Position{axis}Unit": [unit] * len(pages) for axis in "XYZ"}
     for axis, s in zip("XYZ", start, strict=True):
         said["Plane"][f"Position{axis}"] = [s + (k * z if axis == "Z" else 0.0) for k in range(len(pages))]
-    tifffile.imwrite(path, pages, photometric=GREY, ome=True, metadata=said)
+    tifffile.imwrite(path, pages, photometric=GREY_PHOTOMETRIC, ome=True, metadata=said)
 
 
-def _of_32_bits(values: np.ndarray, path: Path) -> np.ndarray:
+def _to_32_bits(values: np.ndarray, path: Path) -> np.ndarray:
     """Whole numbers of 64 bits in 32, as OME knows no longer ones; RaymarchError where they do not fit."""
     if values.dtype.kind == "f" or values.dtype.itemsize < 8:
         return values

@@ -9,8 +9,8 @@ from pathlib import Path
 from raymarch.arguments import checks
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.io.files.atomic import replacing
-from raymarch.io.files.ours import require_ours
+from raymarch.io.files.atomic import replace_file
+from raymarch.io.files.authorship import require_ours
 from raymarch.io.files.strict import read_json
 from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 
@@ -28,7 +28,7 @@ def save_table(table: TransferFunction, path: str | os.PathLike[str], overwrite:
     if Path(path).suffix.lower() != ".json":
         raise RaymarchError(f"{path}: tables are JSON; end the name in .json")
     require_ours([path], "table", _is_table, overwrite)
-    with replacing(path, ".json") as temporary:
+    with replace_file(path, ".json") as temporary:
         temporary.write_text(json.dumps(table.record()) + "\n")
 
 

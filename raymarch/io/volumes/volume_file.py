@@ -12,13 +12,13 @@ import numpy as np
 from raymarch.arguments import checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
-from raymarch.arguments.extensions import listed, recognises
+from raymarch.arguments.extensions import call_detect, choice_of_records
 from raymarch.errors import RaymarchError
-from raymarch.io.files.ours import require_other
+from raymarch.io.files.authorship import require_other
 from raymarch.io.files.strict import require_file
 from raymarch.io.volumes import format_choice, xdmf
 from raymarch.io.volumes.dicom.dicom import DICOM
-from raymarch.io.volumes.format import Format, read_volume, spaced, summary_of, write_volume
+from raymarch.io.volumes.format import Format, read_volume, summary_of, with_spacing, write_volume
 from raymarch.io.volumes.format_choice import format_of
 from raymarch.io.volumes.hdf5.scalar import is_scalar
 from raymarch.io.volumes.hdf5.volume import HDF5
@@ -39,14 +39,14 @@ from raymarch.io.volumes.zarr import OME_ZARR
 from raymarch.volumes.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
 from raymarch.volumes.samples import SPACING
 from raymarch.volumes.scalar_volume import ANY_VOLUME
-from raymarch.volumes.selection import CROP, NAN, PLACE, STRIDE, Selection
+from raymarch.volumes.selection import CROP, INDEX, NAN, STRIDE, Selection
 from raymarch.volumes.volume import AnyVolume
 
 # A new format is a module beside this one, and a name here.
 FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, DICOM, SLICES, XDMF]
-KEEP_FITS = [HDF5]  # a fitted volume as it is: the others get its sigma alone
+FIT_FORMATS = [HDF5]  # a fitted volume as it is: the others get its sigma alone
 
-FORMAT = optional(listed(Format, FORMATS, "rm.Format"))
+FORMAT = optional(choice_of_records(Format, FORMATS, "rm.Format"))
 
 
 @checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
@@ -81,8 +81,8 @@ def save(
 
 @checked(
     path=checks.path, format=FORMAT, activations=OWN_ACTIVATIONS, crop=optional(CROP), stride=STRIDE,
-    channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE), nan=optional(NAN),
-    spacing=optional(SPACING), shape=optional(RAW_SHAPE), dtype=optional(RAW_TYPE), offset=optional(PLACE),
+    channel=optional(INDEX), time=optional(INDEX), level=optional(INDEX), nan=optional(NAN),
+    spacing=optional(SPACING), shape=optional(RAW_SHAPE), dtype=optional(RAW_TYPE), offset=optional(INDEX),
 )  # fmt: skip
 def load(
     path: str | os.PathLike[str],
@@ -131,10 +131,10 @@ def load(
     if shape is not None and dtype is not None:
         format = raw_format(shape, dtype, offset=offset)
     with known_by_name(activations), spacing_given(spacing is not None):
-        return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection, path)
+        return with_spacing(read_volume(format_of(path, _among(format)), path, selection), spacing, selection, path)
 
 
-@checked(path=checks.path, format=FORMAT, channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE))
+@checked(path=checks.path, format=FORMAT, channel=optional(INDEX), time=optional(INDEX), level=optional(INDEX))
 def describe(
     path: str | os.PathLike[str], *, format: Format | str | None = None, channel: int | None = None,
     time: int | None = None, level: int | None = None,
@@ -164,7 +164,7 @@ def is_volume(path: str | os.PathLike[str]) -> bool:
         return True
     if os.path.exists(path) and not is_folder:
         require_file(path, "a volume file, or an image set")
-    return os.path.exists(path) and any(recognises(one, path) for one in kinds)
+    return os.path.exists(path) and any(call_detect(one, path) for one in kinds)
 
 
 def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> bool:
@@ -177,9 +177,9 @@ def require_target(
 ) -> None:
     """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`, or, if the
     volume is to be kept `whole`, its format leaves some of a fit behind. `values`: those of an XDMF are written too."""
-    found = format_choice.require_target(path, KEEP_FITS if whole else FORMATS, overwrite, size=size)
+    found = format_choice.require_target(path, FIT_FORMATS if whole else FORMATS, overwrite, size=size)
     if found is XDMF and values:
-        format_choice.require_target(xdmf.values_of_new(Path(path), overwrite), KEEP_FITS, overwrite)
+        format_choice.require_target(xdmf.values_of_new(Path(path), overwrite), FIT_FORMATS, overwrite)
 
 
 def bytes_of_file(samples: int, degree: int) -> int:
@@ -208,7 +208,7 @@ def convert_volume(
     """
     source, target = Path(source), Path(target)
     require_other(target, source)
-    is_xdmf = target.suffix.lower() in xdmf.SUFFIXES
+    is_xdmf = target.suffix.lower() in xdmf.SET_SUFFIXES
     near = is_xdmf and not how and source.resolve().parent == target.resolve().parent
     beside = near and source.is_file() and is_scalar(source)
     if is_xdmf and not beside:

@@ -9,19 +9,19 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.atomic import replacing
+from raymarch.io.files.atomic import replace_file
 from raymarch.io.files.strict import read_xml
 from raymarch.io.volumes.files_beside import file_beside
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.hdf5 import scalar
-from raymarch.io.volumes.scalar_format import damage_told, require_upright
+from raymarch.io.volumes.scalar_format import explain_damage, require_upright
 from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.selection import ALL, Selection
+from raymarch.volumes.selection import EVERYTHING, Selection
 
-SUFFIXES = (".xdmf", ".xmf")
-KINDS = {"i": "Int", "u": "UInt", "f": "Float"}
-VALUES = ":/values"
+SET_SUFFIXES = (".xdmf", ".xmf")
+XDMF_NUMBER_TYPES = {"i": "Int", "u": "UInt", "f": "Float"}
+VALUES_PATH = ":/values"
 
 
 def detect(path: Path) -> bool:
@@ -33,20 +33,20 @@ def detect(path: Path) -> bool:
 def _values_of(path: Path) -> Path:
     """The HDF5 file of raymarch's that an XDMF file is about; RaymarchError for what other programs wrote."""
     texts = [(node.text or "").strip() for node in read_xml(path).iter("DataItem") if node.get("Format") == "HDF"]
-    if len(texts) != 1 or not texts[0].endswith(VALUES):
+    if len(texts) != 1 or not texts[0].endswith(VALUES_PATH):
         raise RaymarchError(f"{path}: is not about one HDF5 file of raymarch's; save it in ParaView as .vti")
-    return file_beside(path, texts[0].removesuffix(VALUES), 0)[0]
+    return file_beside(path, texts[0].removesuffix(VALUES_PATH), 0)[0]
 
 
-def read(path: Path, *, selection: Selection = ALL) -> ScalarVolume:
+def read(path: Path, *, selection: Selection = EVERYTHING) -> ScalarVolume:
     """Scalar volume that an XDMF file is about."""
-    with damage_told(path, "XDMF"):
+    with explain_damage(path, "XDMF"):
         return scalar.read(_values_of(path), selection)
 
 
 def describe(path: Path) -> ScalarSummary:
     """Summary of the scalar volume that an XDMF file is about."""
-    with damage_told(path, "XDMF"):
+    with explain_damage(path, "XDMF"):
         return scalar.describe(_values_of(path))
 
 
@@ -71,11 +71,11 @@ def write_beside(path: str | os.PathLike[str], values: Path) -> None:
 
     Raises RaymarchError for another folder, and a volume that is turned or sheared in the world.
     """
-    path, volume = Path(path), scalar.read(values, ALL)
+    path, volume = Path(path), scalar.read(values, EVERYTHING)
     if path.parent.resolve() != values.parent.resolve():
         raise RaymarchError(f"{path}: is not beside {values}, which it would be about; put it into that folder")
     require_regular(volume, path)
-    with replacing(path, path.suffix) as temporary:
+    with replace_file(path, path.suffix) as temporary:
         temporary.write_text(text_of(volume, values.name), encoding="utf-8")
 
 
@@ -84,10 +84,10 @@ def text_of(volume: ScalarVolume, name: str) -> str:
     size = " ".join(map(str, volume.shape[::-1]))
     scaled = (volume.slope, volume.intercept) != (1.0, 0.0)
     kind = np.dtype(np.float64) if scaled else volume.values.dtype  # as which VTK reads and reckons
-    number = f'NumberType="{KINDS[kind.kind]}" Precision="{kind.itemsize}"'
-    item = f'<DataItem Dimensions="{size}" {number} Format="HDF">{escape(name)}{VALUES}</DataItem>'
+    number = f'NumberType="{XDMF_NUMBER_TYPES[kind.kind]}" Precision="{kind.itemsize}"'
+    item = f'<DataItem Dimensions="{size}" {number} Format="HDF">{escape(name)}{VALUES_PATH}</DataItem>'
     if scaled:
-        formula = f"$0 * {_word(volume.slope)} + {_word(volume.intercept)}".replace("+ -", "- ")
+        formula = f"$0 * {_number_word(volume.slope)} + {_number_word(volume.intercept)}".replace("+ -", "- ")
         item = f'<DataItem ItemType="Function" Function="{formula}" Dimensions="{size}">{item}</DataItem>'
     places = "".join(
         f'<DataItem Dimensions="3" NumberType="Float" Precision="8" Format="XML">{" ".join(map(repr, row))}</DataItem>'
@@ -104,7 +104,7 @@ def text_of(volume: ScalarVolume, name: str) -> str:
     )
 
 
-def _word(number: float) -> str:
+def _number_word(number: float) -> str:
     """A number as formulas of XDMF have it: with a point, also before an exponent."""
     text = repr(number)
     return text if "." in text else text.replace("e", ".0e")
@@ -114,4 +114,4 @@ def _write(volume: ScalarVolume, path: Path) -> None:
     raise RaymarchError(f"{path}: is about an HDF5 file beside it; rm.save writes both")
 
 
-XDMF = Format("XDMF", SUFFIXES, detect, read, _write, describe)
+XDMF = Format("XDMF", SET_SUFFIXES, detect, read, _write, describe)

@@ -22,40 +22,47 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named, one_line
+from raymarch.errors import RaymarchError, first_names, one_line
 from raymarch.io.files.strict import MAX_JSON_BYTES, memory_budget, read_json, require_file_budget
-from raymarch.io.volumes.length_units import WORDS, in_one_unit, short_unit
-from raymarch.io.volumes.scalar_format import chosen, plain_values, require_upright, scalar_format, wanted
-from raymarch.io.volumes.source import CURE, Slices, Source, read_by
-from raymarch.io.volumes.stored_values import MAX_BEYOND, READ_BLOCK, pieces
+from raymarch.io.volumes.length_units import UNIT_WORDS, common_unit, short_unit
+from raymarch.io.volumes.scalar_format import (
+    choose_index,
+    plain_values,
+    require_library,
+    require_upright,
+    scalar_format,
+)
+from raymarch.io.volumes.source import RESTORE_CURE, Slices, Source, library_errors
+from raymarch.io.volumes.stored_values import MAX_BEYOND, READ_BLOCK, unpacked_pieces
 from raymarch.system.resources import workers
-from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
+from raymarch.volumes.scalar_volume import TYPE_SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
 
 log = logging.getLogger("raymarch")
-NAMES = (".zattrs", "zarr.json")
-NODES = (".zgroup", ".zarray", *NAMES)  # one of which any folder of Zarr has
-CHUNK = 64  # samples a side
+ATTRIBUTE_FILES = (".zattrs", "zarr.json")
+NODE_FILES = (".zgroup", ".zarray", *ATTRIBUTE_FILES)  # one of which any folder of Zarr has
+CHUNK_SIDE = 64  # samples a side
 MAX_LAST_SIDE = 64  # samples of the longest side of the last level
 NUMBERS_TO_NUMBERS = """adler32 astype bitround blosc bytes bz2 cast_value crc32 crc32c delta fixedscaleoffset
     fletcher32 gzip jenkins_lookup3 lz4 lzma packbits pcodec quantize scale_offset sharding_indexed shuffle transpose
     zfpy zlib zstd"""
 CODECS = frozenset(NUMBERS_TO_NUMBERS.split())  # others, such as pickle, may run what a file says
 MAX_IMAGES = 64  # that are looked for
-PATH = "0"  # in which bioformats2raw puts its first image
-USUAL = "tczyx"  # axes of versions 0.1 and 0.2, which name none
-TAKEN = ("scale", "translation", "identity")  # transformations that are read
-BY_ZARR = "rm.ScalarVolume(zarr.open_array(..)[...].T, affine) takes what zarr itself reads"
+FIRST_IMAGE_PATH = "0"  # in which bioformats2raw puts its first image
+DEFAULT_AXES = "tczyx"  # axes of versions 0.1 and 0.2, which name none
+READ_TRANSFORMATIONS = ("scale", "translation", "identity")  # transformations that are read
+ZARR_CURE = "rm.ScalarVolume(zarr.open_array(..)[...].T, affine) takes what zarr itself reads"
 
 # Chunks as they are stored.
-TEXTS = (".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json")
-SHARDS, CHECKSUM = "sharding_indexed", "crc32c"
-WIDEST = 8  # bytes of a number as filters may have it
-ENTRY = 16  # bytes of the index of a shard for each of its chunks
-NOWHERE = 2**64 - 1  # place of a chunk that a shard lacks
+METADATA_FILES = (".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json")
+SHARDING_CODEC, CHECKSUM_CODEC = "sharding_indexed", "crc32c"
+MAX_NUMBER_BYTES = 8  # bytes of a number as filters may have it
+INDEX_ENTRY_BYTES = 16  # bytes of the index of a shard for each of its chunks
+MISSING_OFFSET = 2**64 - 1  # place of a chunk that a shard lacks
 
 # Packed chunks, whose size is found out before their codec unpacks them, which has no limit.
-ZSTD, SKIPPED = 0xFD2FB528, 0x184D2A50  # what frames of Zstandard begin with, and those that it passes over
+# what frames of Zstandard begin with, and those that it passes over
+ZSTD_MAGIC, SKIPPABLE_MAGIC = 0xFD2FB528, 0x184D2A50
 ZSTD_BLOCK = 1 << 17  # bytes that a block of Zstandard unpacks to at most
 # zfpy and pcodec, of libraries that no extra brings, are not among these: what they unpack to is not known before.
 PACKINGS = ("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd")
@@ -64,7 +71,7 @@ Codec = tuple[str, Mapping[str, Any]]
 
 def detect(path: Path) -> bool:
     """Whether a folder is a group or an array of Zarr."""
-    return path.is_dir() and any((path / name).is_file() for name in NODES)
+    return path.is_dir() and any((path / name).is_file() for name in NODE_FILES)
 
 
 def source(path: Path, selection: Selection) -> Source:
@@ -72,19 +79,19 @@ def source(path: Path, selection: Selection) -> Source:
 
     An array of Zarr by itself is an image of one level that says no place.
     """
-    with wanted("zarr", "OME-Zarr"):
+    with require_library("zarr", "OME-Zarr"):
         import zarr
     found = _image(path)
     plain = found is None and _is_array(path)
     if found is None and not plain:
-        raise RaymarchError(f"{path}: {_no_image(path)}")
+        raise RaymarchError(f"{path}: {_no_image_message(path)}")
     folder, image = (path.resolve().parent, {"datasets": [{"path": path.resolve().name}]}) if found is None else found
     levels = image.get("datasets")
     if not isinstance(levels, list) or not 1 <= len(levels) <= 64 or not all(map(_names_a_path, levels)):
-        raise RaymarchError(f"{path}: has no list of 1 to 64 levels in its datasets, want a path each; {CURE}")
+        raise RaymarchError(f"{path}: has no list of 1 to 64 levels in its datasets, want a path each; {RESTORE_CURE}")
     chunks: dict[str, Chunks] = {}
     store = measured_store(folder, chunks)
-    with read_by("zarr", path):
+    with library_errors("zarr", path):
         if plain:
             arrays = [zarr.open_array(store, path=path.resolve().name, mode="r")]
         else:
@@ -97,25 +104,25 @@ def source(path: Path, selection: Selection) -> Source:
     array, spatial = arrays[level], [axes.index(axis) for axis in "xyz"]
     rest = Selection(channel=selection.channel, time=selection.time)
     kinds = ["time" if axis == "t" else "channel" if axis == "c" else axis for axis in axes]
-    index, more = chosen(path, array.shape, sorted(spatial), rest, names=kinds)
+    index, more = choose_index(path, array.shape, sorted(spatial), rest, names=kinds)
     order = sorted(range(3), key=lambda axis: spatial[axis])  # which of x, y, z each axis of space is
 
     def vector(name: str) -> np.ndarray:
         if plain:
-            raise RaymarchError(f"{path}: is an array by itself; {CURE}")
-        with read_by("zarr", path):
+            raise RaymarchError(f"{path}: is an array by itself; {RESTORE_CURE}")
+        with library_errors("zarr", path):
             one = _array(path, group, name.strip("/"))
             chunks[one.path] = chunks_of(one, f"{path}: {name} has")
             return np.asarray(one[...], float)
 
     scale, shift, doubts = _place(path, image, levels[level], len(axes), vector, plain)
-    factors, unit, mixed = in_one_unit(_units(image.get("axes"), axes))
+    factors, unit, mixed = common_unit(_units(image.get("axes"), axes))
     affine = np.diag([*(scale[axis] * factor for axis, factor in zip(spatial, factors, strict=True)), 1.0])
     affine[:3, 3] = [shift[axis] * factor for axis, factor in zip(spatial, factors, strict=True)]
     dtype, name = np.dtype(array.dtype), image.get("name")
 
     def read(slices: Slices) -> np.ndarray:
-        with read_by("zarr", path):
+        with library_errors("zarr", path):
             stored = np.asarray(array[index(tuple(slices[axis] for axis in order))])
         return np.moveaxis(stored.view(np.uint8) if dtype.kind == "b" else stored, range(3), order)
 
@@ -129,7 +136,7 @@ def source(path: Path, selection: Selection) -> Source:
 
 def _image(folder: Path) -> tuple[Path, dict[str, Any]] | None:
     """Group with an image, and its description; that of bioformats2raw is one level below."""
-    for one in (folder, folder / PATH):
+    for one in (folder, folder / FIRST_IMAGE_PATH):
         several = _attributes(one).get("multiscales") if one.is_dir() else None
         if isinstance(several, list) and several and isinstance(several[0], dict):
             return one, several[0]
@@ -147,7 +154,7 @@ def _is_array(folder: Path) -> bool:
 
 def _attributes(folder: Path) -> dict[str, Any]:
     """Attributes of a group of either version."""
-    for name in NAMES:
+    for name in ATTRIBUTE_FILES:
         file = folder / name
         if file.is_file() and not file.is_symlink():
             found = read_json(file)
@@ -158,7 +165,7 @@ def _attributes(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _no_image(path: Path) -> str:
+def _no_image_message(path: Path) -> str:
     """What a Zarr without an image is, and what to name in its place."""
     told = _attributes(path)
     plate, well = told.get("plate"), told.get("well")
@@ -174,7 +181,7 @@ def _no_image(path: Path) -> str:
     below = (one for _, one in zip(range(MAX_IMAGES), sorted(path.iterdir()), strict=False) if one.is_dir())
     inside = [one.name for one in below if _is_array(one) or _image(one) is not None]
     if inside:
-        return f"is a Zarr group without multiscales, with {named(inside, 4)} in it; name one, {path / inside[0]}"
+        return f"is a Zarr group without multiscales, with {first_names(inside, 4)} in it; name one, {path / inside[0]}"
     return (
         "has no multiscales in its attributes, want an OME-Zarr image or an array of Zarr; name the folder of one, with"
         " .zattrs, .zarray or zarr.json in it"
@@ -197,7 +204,10 @@ def _others(path: Path, folder: Path, plain: bool) -> tuple[str, ...]:
     beside = [path / str(k) for k in range(1, MAX_IMAGES)] if folder != path else []
     there = [one.name for one in beside if one.is_dir() and _image(one) is not None]
     if there:
-        return (f"has images {named([PATH, *there], 4)}; {PATH} is taken, others are {path.name}/{there[0]} and on",)
+        return (
+            f"has images {first_names([FIRST_IMAGE_PATH, *there], 4)}; {FIRST_IMAGE_PATH} is taken, others are "
+            f"{path.name}/{there[0]} and on",
+        )
     count = len(_attributes(folder)["multiscales"])
     return (f"has {count} images in one group; the first is taken",) if count > 1 else ()
 
@@ -213,7 +223,7 @@ def _array(path: Path, group: Any, name: str) -> Any:
     except KeyError:
         raise RaymarchError(f"{path}: has no level {name[:60]!r}, which its attributes name; copy all of it") from None
     if not hasattr(found, "dtype"):
-        raise RaymarchError(f"{path}: level {name[:60]!r} is no array; {CURE}")
+        raise RaymarchError(f"{path}: level {name[:60]!r} is no array; {RESTORE_CURE}")
     return found
 
 
@@ -228,13 +238,17 @@ def _axes(path: Path, image: dict[str, Any], array: Any, plain: bool) -> tuple[l
         if told is None and count == 3:
             remarks = ("names no axes, z, y, x are assumed; says no spacing, 1 is assumed",)
         elif told is None:
-            remarks = (f"names no axes, the last of {', '.join(USUAL)} are assumed; says no spacing, 1 is assumed",)
+            remarks = (
+                f"names no axes, the last of {', '.join(DEFAULT_AXES)} are assumed; says no spacing, 1 is assumed",
+            )
         else:
             beside = [str(one) for one in told if _is_array(path.parent / str(one))]  # as xarray stores coordinates
-            where = f"has coordinates beside it, {named(beside)}, which are not read" if beside else "says no spacing"
+            where = (
+                f"has coordinates beside it, {first_names(beside)}, which are not read" if beside else "says no spacing"
+            )
             remarks = (f"{where}; 1 is assumed" + (" as the spacing (rm.load takes spacing=)" if beside else ""),)
     if told is None:
-        told = list(USUAL[-count:])
+        told = list(DEFAULT_AXES[-count:])
     names = [str(one.get("name", "") if isinstance(one, dict) else one).lower() for one in told] if told else []
     if names and sorted(set(names) & set("xyz")) != ["x", "y", "z"]:
         spatial = [
@@ -244,11 +258,11 @@ def _axes(path: Path, image: dict[str, Any], array: Any, plain: bool) -> tuple[l
             for k, axis in zip(spatial[-3:], "zyx", strict=True):
                 names[k] = axis
             words = [str(one.get("name", "") if isinstance(one, dict) else one) for one in told]
-            remarks += (f"has axes {named(words)}, none called x, y or z; the last three of space are z, y, x",)
+            remarks += (f"has axes {first_names(words)}, none called x, y or z; the last three of space are z, y, x",)
     if sorted(set(names) & set("xyz")) != ["x", "y", "z"] or len(names) > 5:
         flat = "y" in names and "x" in names and "z" not in names
         cure = "is one picture, want a stack; choose an image with z" if flat else "want x, y, z among them"
-        raise RaymarchError(f"{path}: has axes {names[:6]}, {cure}" + ("" if flat else f"; {BY_ZARR}"))
+        raise RaymarchError(f"{path}: has axes {names[:6]}, {cure}" + ("" if flat else f"; {ZARR_CURE}"))
     return names, remarks
 
 
@@ -264,13 +278,13 @@ def _level(path: Path, array: Any, name: str, count: int) -> Any:
     """Array of a level, once its codecs, type and axes are such as may be read."""
     told = array.metadata.to_dict()
     if bad := sorted({c for key in ("codecs", "filters", "compressor") for c in _codecs(told.get(key))} - CODECS):
-        raise RaymarchError(f"{path}: level {name} has the codec {bad[0][:40]}, want one of numbers; {BY_ZARR}")
-    with read_by("zarr", path):
+        raise RaymarchError(f"{path}: level {name} has the codec {bad[0][:40]}, want one of numbers; {ZARR_CURE}")
+    with library_errors("zarr", path):
         dtype = np.dtype(array.dtype)
-    numeric = dtype.kind == "b" or dtype.itemsize in SIZES.get(dtype.kind, ())
+    numeric = dtype.kind == "b" or dtype.itemsize in TYPE_SIZES.get(dtype.kind, ())
     if len(array.shape) != count or not numeric or min(array.shape) < 1:
         part = ".real" if dtype.kind == "c" else ""
-        cure = BY_ZARR.replace("[...]", f"[...]{part}")
+        cure = ZARR_CURE.replace("[...]", f"[...]{part}")
         raise RaymarchError(
             f"{path}: level {name} holds {dtype} {array.shape}, want numbers along {count} axes; {cure}"
         )
@@ -313,10 +327,10 @@ def _place(
     scale, shift, remarks = np.ones(count), np.zeros(count), []
     told = [one.get("coordinateTransformations") or [] for one in (level, image)]
     if not all(isinstance(several, list) for several in told):
-        raise RaymarchError(f"{path}: has coordinateTransformations that are no list; {CURE}")
+        raise RaymarchError(f"{path}: has coordinateTransformations that are no list; {RESTORE_CURE}")
     for one in [*told[0], *told[1]]:
         kind = one.get("type") if isinstance(one, dict) else None
-        if isinstance(one, dict) and isinstance(kind, str) and kind not in TAKEN:
+        if isinstance(one, dict) and isinstance(kind, str) and kind not in READ_TRANSFORMATIONS:
             remarks.append(f"has a transformation of type {kind[:40]}, which is not read; spacing= gives another place")
             continue
         numbers = np.zeros(count)
@@ -328,8 +342,8 @@ def _place(
                 numbers = np.asarray(given, float)
             except (TypeError, ValueError):
                 numbers = np.zeros(0)
-        if kind not in TAKEN or numbers.shape != (count,) or not np.isfinite(numbers).all():
-            raise RaymarchError(f"{path}: has a transformation {str(one)[:80]}, want {count} numbers; {CURE}")
+        if kind not in READ_TRANSFORMATIONS or numbers.shape != (count,) or not np.isfinite(numbers).all():
+            raise RaymarchError(f"{path}: has a transformation {str(one)[:80]}, want {count} numbers; {RESTORE_CURE}")
         if kind == "scale":
             scale, shift = scale * numbers, shift * numbers
         elif kind == "translation":
@@ -365,18 +379,20 @@ def chunks_of(array: Any, what: str) -> Chunks:
     codecs += [codec_of(compressor)] if compressor else []
     whole = math.prod(getattr(array, "shards", None) or array.chunks)
     inside, index = 1, None
-    if any(name == SHARDS for name, _ in codecs):
+    if any(name == SHARDING_CODEC for name, _ in codecs):
         inside = whole // math.prod(array.chunks)
-        codecs, index = _in_shards(codecs, inside, what)
-    require_file_budget(max(whole * itemsize, inside * ENTRY * (index is not None)), f"{what} chunks, or shards, that")
+        codecs, index = _shard_codecs(codecs, inside, what)
+    require_file_budget(
+        max(whole * itemsize, inside * INDEX_ENTRY_BYTES * (index is not None)), f"{what} chunks, or shards, that"
+    )
     packings = [place for place, (name, _) in enumerate(codecs) if name in PACKINGS]
     around = codecs[packings[0] + 1 :] if packings else []
-    if any(name != CHECKSUM for name, _ in around):
-        raise RaymarchError(f"{what} the codec {around[-1][0]} around {codecs[packings[0]][0]}, want one; {BY_ZARR}")
-    numbers = max(itemsize, WIDEST)
+    if any(name != CHECKSUM_CODEC for name, _ in around):
+        raise RaymarchError(f"{what} the codec {around[-1][0]} around {codecs[packings[0]][0]}, want one; {ZARR_CURE}")
+    numbers = max(itemsize, MAX_NUMBER_BYTES)
     return Chunks(
         math.prod(array.chunks) * numbers + MAX_BEYOND,
-        whole * numbers + inside * (ENTRY + 4) + MAX_BEYOND,
+        whole * numbers + inside * (INDEX_ENTRY_BYTES + 4) + MAX_BEYOND,
         codecs[packings[0]] if packings else None,
         4 * len(around),
         inside,
@@ -384,20 +400,20 @@ def chunks_of(array: Any, what: str) -> Chunks:
     )
 
 
-def _in_shards(codecs: Sequence[Codec], inside: int, what: str) -> tuple[list[Codec], tuple[int, str]]:
+def _shard_codecs(codecs: Sequence[Codec], inside: int, what: str) -> tuple[list[Codec], tuple[int, str]]:
     """Codecs of the chunks in shards, and size and type of the index of their places."""
     name, how = codecs[-1]
     inner = [codec_of(one) for one in how.get("codecs") or ()]
     of_index = [codec_of(one) for one in how.get("index_codecs") or ()]
-    if name != SHARDS or any(each == SHARDS for each, _ in inner):
-        raise RaymarchError(f"{what} shards that are packed or in shards, want those of chunks alone; {BY_ZARR}")
+    if name != SHARDING_CODEC or any(each == SHARDING_CODEC for each, _ in inner):
+        raise RaymarchError(f"{what} shards that are packed or in shards, want those of chunks alone; {ZARR_CURE}")
     names = [each for each, _ in of_index]
-    if names not in (["bytes"], ["bytes", CHECKSUM]) or how.get("index_location", "end") != "end":
+    if names not in (["bytes"], ["bytes", CHECKSUM_CODEC]) or how.get("index_location", "end") != "end":
         raise RaymarchError(
-            f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {BY_ZARR}"
+            f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {ZARR_CURE}"
         )
     order = ">" if of_index[0][1].get("endian") == "big" else "<"
-    return inner, (inside * ENTRY + 4 * (len(names) - 1), f"{order}u8")
+    return inner, (inside * INDEX_ENTRY_BYTES + 4 * (len(names) - 1), f"{order}u8")
 
 
 @dataclass(frozen=True)
@@ -422,7 +438,9 @@ class Chunks:
     def require_stored(self, file: Path) -> None:
         """RaymarchError for a file of more bytes than these chunks have, before it is read."""
         if file.is_file() and (size := file.stat().st_size) > self.stored:
-            raise RaymarchError(f"{file}: has {size:,} bytes, want at most {self.stored:,} by its metadata; {CURE}")
+            raise RaymarchError(
+                f"{file}: has {size:,} bytes, want at most {self.stored:,} by its metadata; {RESTORE_CURE}"
+            )
 
     def require(self, found: Any, file: Path, byte_range: Any) -> None:
         """RaymarchError where a chunk, or one of a shard that is read whole, unpacks to more than it may.
@@ -438,7 +456,8 @@ class Chunks:
         for chunk in [data] if byte_range is not None or self.index is None else self._parts(data):
             if unpacked_bytes(*self.packing, chunk[: len(chunk) - self.tail], self.most) > self.most:
                 raise RaymarchError(
-                    f"{file}: a chunk unpacks to over {self.most:,} bytes, more than its metadata declare; {CURE}"
+                    f"{file}: a chunk unpacks to over {self.most:,} bytes, more than its metadata declare; "
+                    f"{RESTORE_CURE}"
                 )
 
     def _parts(self, data: bytes) -> Iterator[bytes]:
@@ -447,7 +466,7 @@ class Chunks:
         size, kind = self.index
         if len(data) >= size:  # else the index is refused
             for begin, length in np.frombuffer(data, kind, 2 * self.inside, len(data) - size).reshape(-1, 2).tolist():
-                if begin != NOWHERE:
+                if begin != MISSING_OFFSET:
                     yield data[begin : begin + length]
 
 
@@ -499,13 +518,13 @@ def measured_store(folder: Path, levels: Mapping[str, Chunks]) -> Any:
 
 def _chunks_in(file: Path, key: str, levels: Mapping[str, Chunks]) -> Chunks | None:
     """Chunks that a file has, None for a text; RaymarchError for one of more bytes than either has."""
-    if key.rpartition("/")[2] in TEXTS:
+    if key.rpartition("/")[2] in METADATA_FILES:
         if file.is_file() and file.stat().st_size > MAX_JSON_BYTES:
-            raise RaymarchError(f"{file}: has over {MAX_JSON_BYTES:,} bytes, want metadata; {CURE}")
+            raise RaymarchError(f"{file}: has over {MAX_JSON_BYTES:,} bytes, want metadata; {RESTORE_CURE}")
         return None
     chunks = next((one for path, one in levels.items() if key.startswith(f"{path}/")), None)
     if chunks is None:
-        raise RaymarchError(f"{file}: is of no level; {CURE}")
+        raise RaymarchError(f"{file}: is of no level; {RESTORE_CURE}")
     chunks.require_stored(file)
     return chunks
 
@@ -529,20 +548,20 @@ def unpacked_bytes(packing: str, how: Mapping[str, Any], data: bytes, most: int)
         if packing == "lz4":
             return struct.unpack_from("<I", data)[0]
         total = 0
-        for size in _zstd(data) if packing == "zstd" else _streamed(packing, how, data):
+        for size in _zstd(data) if packing == "zstd" else _stream_pieces(packing, how, data):
             total += size
             if total > most:
                 break
         return total
     except Exception as error:  # unpackers raise anything from zlib.error to EOFError
-        raise RaymarchError(f"a packed chunk is damaged ({one_line(error)}); {CURE}") from error
+        raise RaymarchError(f"a packed chunk is damaged ({one_line(error)}); {RESTORE_CURE}") from error
 
 
-def _streamed(packing: str, how: Mapping[str, Any], data: bytes) -> Iterator[int]:
+def _stream_pieces(packing: str, how: Mapping[str, Any], data: bytes) -> Iterator[int]:
     """Bytes of one piece after the other, by the functions that the codecs of numcodecs use."""
     source: Any = BytesIO(data)
     if packing == "zlib":
-        yield from map(len, pieces(source.read, packing))
+        yield from map(len, unpacked_pieces(source.read, packing))
         return
     if packing == "lzma":
         import lzma  # which some builds of Python lack
@@ -559,10 +578,10 @@ def _zstd(data: bytes) -> Iterator[int]:
     at = 0
     while at + 8 <= len(data):
         magic, length = struct.unpack_from("<II", data, at)
-        if magic & ~0xF == SKIPPED:
+        if magic & ~0xF == SKIPPABLE_MAGIC:
             at += 8 + length
             continue
-        if magic != ZSTD:
+        if magic != ZSTD_MAGIC:
             return  # which the codec refuses
         said = data[at + 4]
         alone, width = said >> 5 & 1, (said >> 5 & 1, 2, 4, 8)[said >> 6]
@@ -581,18 +600,18 @@ def _zstd(data: bytes) -> Iterator[int]:
 
 def write(volume: ScalarVolume, path: Path) -> None:
     """OME-Zarr 0.4 of a scalar volume that is upright in the world, with a pyramid of means of eight."""
-    with wanted("zarr", "OME-Zarr"):
+    with require_library("zarr", "OME-Zarr"):
         import zarr
 
     require_upright(volume, path, "OME-Zarr")
     values = np.ascontiguousarray(plain_values(volume).T)
-    unit = WORDS.get(short_unit(volume.length_unit), volume.length_unit)
+    unit = UNIT_WORDS.get(short_unit(volume.length_unit), volume.length_unit)
     group = zarr.open_group(str(path), mode="w", zarr_format=2)
     levels: list[dict[str, Any]] = []
     factor = 1
     while True:
         name = str(len(levels))
-        chunks = tuple(min(CHUNK, n) for n in values.shape)
+        chunks = tuple(min(CHUNK_SIDE, n) for n in values.shape)
         array = group.create_array(
             name,
             shape=values.shape,
@@ -600,20 +619,20 @@ def write(volume: ScalarVolume, path: Path) -> None:
             chunks=chunks,
             chunk_key_encoding={"name": "v2", "separator": "/"},
         )
-        _fill(array, values)
+        _write_chunks(array, values)
         scale = volume.spacing[::-1] * factor
         shift = volume.origin[::-1] + volume.spacing[::-1] * (factor - 1) / 2
         placed = [{"type": "scale", "scale": scale.tolist()}, {"type": "translation", "translation": shift.tolist()}]
         levels.append({"path": name, "coordinateTransformations": placed})
         if max(values.shape) <= MAX_LAST_SIDE or min(values.shape) < 4:
             break
-        values, factor = halved(values), 2 * factor
+        values, factor = halve(values), 2 * factor
     axes = [{"name": axis, "type": "space", **({"unit": unit} if unit else {})} for axis in "zyx"]
     images: Any = [{"version": "0.4", "name": volume.name, "axes": axes, "datasets": levels}]
     group.attrs["multiscales"] = images
 
 
-def _fill(array: Any, values: np.ndarray) -> None:
+def _write_chunks(array: Any, values: np.ndarray) -> None:
     """Write of an array, a chunk a thread and a call.
 
     Asked for all at once, zarr goes on with the other chunks after one has failed, behind the back of who removes the
@@ -635,7 +654,7 @@ def _fill(array: Any, values: np.ndarray) -> None:
             raise
 
 
-def halved(values: np.ndarray) -> np.ndarray:
+def halve(values: np.ndarray) -> np.ndarray:
     """Array of half as many samples an axis, means of eight; an odd last one is left out, whole numbers are rounded.
 
     Example:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import taichi as ti
 
-from raymarch.kernels.numeric import at_least, at_most, exp, log1p_unit
+from raymarch.kernels.numeric import clamp_high, clamp_low, exp, log1p_unit
 from raymarch.volumes.activation import MAX_EXPONENT
 
 
@@ -31,7 +31,7 @@ class ColourFunctions:
 
 @ti.func
 def softplus(x):
-    return at_least(x, 0.0) + log1p_unit(exp(-ti.abs(x)))
+    return clamp_low(x, 0.0) + log1p_unit(exp(-ti.abs(x)))
 
 
 @ti.func
@@ -43,12 +43,12 @@ def softplus_slope(x):
 def softplus_and_slope(x):
     """Softplus and its slope by one exponential."""
     e = exp(-ti.abs(x))
-    return at_least(x, 0.0) + log1p_unit(e), ti.select(x > 0, 1.0, e) / (1.0 + e)
+    return clamp_low(x, 0.0) + log1p_unit(e), ti.select(x > 0, 1.0, e) / (1.0 + e)
 
 
 @ti.func
 def relu(x):
-    return at_least(x, 0.0)
+    return clamp_low(x, 0.0)
 
 
 @ti.func
@@ -59,7 +59,7 @@ def relu_slope(x):
 
 @ti.func
 def exponential(x):
-    return exp(at_most(x, MAX_EXPONENT))
+    return exp(clamp_high(x, MAX_EXPONENT))
 
 
 @ti.func
@@ -74,7 +74,7 @@ def identity(x):
 
 
 @ti.func
-def one(x):
+def constant_one(x):
     return ti.cast(1.0, float)
 
 
@@ -90,19 +90,19 @@ def sigmoid_slope(y):
 
 @ti.func
 def clamped(x):
-    return at_least(x + 0.5, 0.0)
+    return clamp_low(x + 0.5, 0.0)
 
 
 DENSITY_FUNCTIONS = {
     "softplus": DensityFunctions(softplus, softplus_slope, softplus_and_slope),
     "relu": DensityFunctions(relu, relu_slope),
     "exponential": DensityFunctions(exponential, exponential_slope),
-    "identity": DensityFunctions(identity, one),
+    "identity": DensityFunctions(identity, constant_one),
 }
 COLOUR_FUNCTIONS = {
     "sigmoid": ColourFunctions(sigmoid, sigmoid_slope),
     "clamped": ColourFunctions(clamped, relu_slope),
-    "identity": ColourFunctions(identity, one),
+    "identity": ColourFunctions(identity, constant_one),
 }
 
 

@@ -8,11 +8,11 @@ import math
 
 import taichi as ti
 
-from raymarch.volumes.bricks import BRICK
+from raymarch.volumes.bricks import BRICK_SIDE
 
-SHIFT = BRICK.bit_length() - 1
-SAMPLES = BRICK**3
-BLOCKS = 8  # of marks, a brick
+BRICK_SHIFT = BRICK_SIDE.bit_length() - 1
+BRICK_SAMPLES = BRICK_SIDE**3
+BRICK_BLOCKS = 8  # of marks, a brick
 
 
 def is_sparse(table) -> bool:
@@ -26,7 +26,7 @@ def mask_of(field) -> int:
 
 
 @ti.func
-def part(i, axis: ti.template()):
+def offset_in_brick(i, axis: ti.template()):
     """What the index along an axis adds to a sample's place in its brick."""
     return ((i & 4) << ti.static(6 - axis)) | ((i & 3) << ti.static(4 - 2 * axis))
 
@@ -34,14 +34,16 @@ def part(i, axis: ti.template()):
 @ti.func
 def place_of_sample(table: ti.template(), I):
     """Place of a sample in the pool."""
-    return table[I >> SHIFT] * SAMPLES + (part(I[0], 0) | part(I[1], 1) | part(I[2], 2))
+    return table[I >> BRICK_SHIFT] * BRICK_SAMPLES + (
+        offset_in_brick(I[0], 0) | offset_in_brick(I[1], 1) | offset_in_brick(I[2], 2)
+    )
 
 
 @ti.func
-def corners_of(table: ti.template(), cell):
+def brick_corners(table: ti.template(), cell):
     """Places in the pool of a cell's eight corners, the last axis fastest: each finds its own brick."""
     upper = cell + 1
-    low, high = cell >> SHIFT, upper >> SHIFT
+    low, high = cell >> BRICK_SHIFT, upper >> BRICK_SHIFT
     places = ti.Vector.zero(ti.i32, 8)
     for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
         brick = ti.Vector(
@@ -51,42 +53,42 @@ def corners_of(table: ti.template(), cell):
                 high[2] if ti.static(c) else low[2],
             ]
         )
-        within = part(upper[0] if ti.static(a) else cell[0], 0)
-        within |= part(upper[1] if ti.static(b) else cell[1], 1)
-        within |= part(upper[2] if ti.static(c) else cell[2], 2)
-        places[ti.static(4 * a + 2 * b + c)] = table[brick] * SAMPLES + within
+        within = offset_in_brick(upper[0] if ti.static(a) else cell[0], 0)
+        within |= offset_in_brick(upper[1] if ti.static(b) else cell[1], 1)
+        within |= offset_in_brick(upper[2] if ti.static(c) else cell[2], 2)
+        places[ti.static(4 * a + 2 * b + c)] = table[brick] * BRICK_SAMPLES + within
     return places
 
 
 @ti.func
-def where(grid: ti.template(), cell):
-    """Where a cell lies in the fields of the grid: `corners_of` a sparse one, by its lower corner in a dense one."""
+def cell_index(grid: ti.template(), cell):
+    """Where a cell lies in the fields of the grid: `brick_corners` a sparse one, by its lower corner in a dense one."""
     if ti.static(is_sparse(grid.table)):
-        return corners_of(grid.table, cell)
+        return brick_corners(grid.table, cell)
     else:
         return cell
 
 
 @ti.func
-def where_of_old(grid: ti.template(), cell):
-    """As `where`, before the last change of level."""
+def old_cell_index(grid: ti.template(), cell):
+    """As `cell_index`, before the last change of level."""
     if ti.static(is_sparse(grid.table)):
-        return corners_of(grid.old_table, cell)
+        return brick_corners(grid.old_table, cell)
     else:
         return cell
 
 
 @ti.func
 def block_of_cell(grid: ti.template(), cell):
-    """Index in the fields of marks of the block that a cell's lower corner is in, of what `where` gave."""
+    """Index in the fields of marks of the block that a cell's lower corner is in, of what `cell_index` gave."""
     if ti.static(is_sparse(grid.table)):
-        return ti.Vector([0, 0, cell[0] >> ti.static((SAMPLES // BLOCKS).bit_length() - 1)])
+        return ti.Vector([0, 0, cell[0] >> ti.static((BRICK_SAMPLES // BRICK_BLOCKS).bit_length() - 1)])
     else:
         return cell >> ti.static(grid.block.bit_length() - 1)
 
 
 @ti.func
-def at(grid: ti.template(), I):
+def sample_index(grid: ti.template(), I):
     """Index of sample I in the fields of the grid."""
     J = I
     if ti.static(is_sparse(grid.table)):
@@ -95,7 +97,7 @@ def at(grid: ti.template(), I):
 
 
 @ti.func
-def summed(grid: ti.template(), I):
+def gradient_index(grid: ti.template(), I):
     """Index in `g_density` and `g_features`, the gradient, of a sample at index I of the grid's fields."""
     if ti.static(is_sparse(grid.table)):
         return ti.Vector([0, I[0], I[1], I[2]])  # what the first slot adds is added to the sum itself
@@ -104,11 +106,11 @@ def summed(grid: ti.template(), I):
 
 
 @ti.func
-def present(grid: ti.template(), I):
+def is_present(grid: ti.template(), I):
     """Whether sample I is in the grid: in a dense one each is."""
     found = True
     if ti.static(is_sparse(grid.table)):
-        found = grid.table[I >> SHIFT] != 0
+        found = grid.table[I >> BRICK_SHIFT] != 0
     return found
 
 
@@ -118,7 +120,7 @@ def block_at(grid: ti.template(), B):
     J = B
     if ti.static(is_sparse(grid.table)):
         sub = ((B[0] & 1) << 2) | ((B[1] & 1) << 1) | (B[2] & 1)
-        J = ti.Vector([0, 0, grid.table[B >> 1] * BLOCKS + sub])
+        J = ti.Vector([0, 0, grid.table[B >> 1] * BRICK_BLOCKS + sub])
     return J
 
 
@@ -128,7 +130,7 @@ def position_of_block(grid: ti.template(), J):
     B = J
     if ti.static(is_sparse(grid.table)):
         m = J[2]
-        B = (grid.brick[m // BLOCKS] << 1) + ti.Vector([(m >> 2) & 1, (m >> 1) & 1, m & 1])
+        B = (grid.brick[m // BRICK_BLOCKS] << 1) + ti.Vector([(m >> 2) & 1, (m >> 1) & 1, m & 1])
     return B
 
 
@@ -137,19 +139,19 @@ def sample_of_block(grid: ti.template(), J, i, j, k):
     """Index of a block's own sample (i, j, k) in the fields of the grid."""
     I = J * grid.block + ti.Vector([i, j, k])
     if ti.static(is_sparse(grid.table)):
-        I = ti.Vector([0, 0, J[2] * ti.static(SAMPLES // BLOCKS) + 16 * i + 4 * j + k])
+        I = ti.Vector([0, 0, J[2] * ti.static(BRICK_SAMPLES // BRICK_BLOCKS) + 16 * i + 4 * j + k])
     return I
 
 
 @ti.func
 def first_block(grid: ti.template()):
     """Number of the first block whose marks count: those of place 0 do not."""
-    return ti.static(BLOCKS if is_sparse(grid.table) else 0)
+    return ti.static(BRICK_BLOCKS if is_sparse(grid.table) else 0)
 
 
 @ti.func
 def sample_at(grid: ti.template(), n):
     """Index in space of the sample at place n of the pool."""
-    m = n % SAMPLES
+    m = n % BRICK_SAMPLES
     within = ti.Vector([((m >> 6) & 4) | ((m >> 4) & 3), ((m >> 5) & 4) | ((m >> 2) & 3), ((m >> 4) & 4) | (m & 3)])
-    return (grid.brick[n // SAMPLES] << SHIFT) + within
+    return (grid.brick[n // BRICK_SAMPLES] << BRICK_SHIFT) + within

@@ -6,15 +6,15 @@ Corners are numbered 4 a + 2 b + c, each of a, b, c 0 or 1 along x, y, z; `f` is
 import taichi as ti
 
 from raymarch.kernels.field.bricks import mask_of
-from raymarch.kernels.field.gather import add, corner, lowest_of_slot, steps_of
+from raymarch.kernels.field.gather import accumulate, corner_index, lowest_of_slot, steps_of
 
 
 @ti.func
 def corners_of_cell(values: ti.template(), cell):
-    """Numbers (8,) at a cell's corners, of what `bricks.where` gave."""
+    """Numbers (8,) at a cell's corners, of what `bricks.cell_index` gave."""
     v = ti.Vector.zero(float, 8)
     for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
-        v[ti.static(4 * a + 2 * b + c)] = values[corner(cell, values, a, b, c)]
+        v[ti.static(4 * a + 2 * b + c)] = values[corner_index(cell, values, a, b, c)]
     return v
 
 
@@ -65,7 +65,7 @@ def _mix(low, high, f):
 
 
 @ti.func
-def curved(curvature, d):
+def hessian_times(curvature, d):
     """Matrix of second derivatives times a direction: how the slope changes along d."""
     return ti.Vector(
         [
@@ -109,4 +109,4 @@ def scatter_corners(part: ti.template(), slot, cell, values):
         if ti.static(cell.n == 8):
             there[3] = n[ti.static(4 * a + 2 * b + c)]
         value = values[ti.static(4 * a + 2 * b + c)]
-        add(part, there, value)
+        accumulate(part, there, value)

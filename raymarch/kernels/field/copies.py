@@ -2,12 +2,20 @@
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import SAMPLES, at, place_of_sample, present, sample_at, summed, where_of_old
+from raymarch.kernels.field.bricks import (
+    BRICK_SAMPLES,
+    gradient_index,
+    is_present,
+    old_cell_index,
+    place_of_sample,
+    sample_at,
+    sample_index,
+)
 from raymarch.kernels.field.gather import cell_of, gather
 from raymarch.kernels.field.occupancy import occupy_all
-from raymarch.volumes.bricks import BRICK
+from raymarch.volumes.bricks import BRICK_SIDE
 
-FAR = 3e38  # beyond any raw density, in single precision too; an infinity would be lost in fast arithmetic
+MAX_RAW_DENSITY = 3e38  # beyond any raw density, in single precision too; an infinity would be lost in fast arithmetic
 
 
 @ti.kernel
@@ -16,7 +24,7 @@ def upload(
 ):  # fmt: skip
     """Copy arrays of the level's shape into a dense grid; every cell counts as occupied."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        I = at(grid, ti.Vector([i, j, k]))
+        I = sample_index(grid, ti.Vector([i, j, k]))
         grid.density[I] = density[i, j, k]
         for c in ti.static(range(grid.features.n)):
             grid.features[I][c] = features[i, j, k, c]
@@ -27,7 +35,7 @@ def upload(
 def download(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4)):
     """Copy the level's part of the grid into arrays."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        I = at(grid, ti.Vector([i, j, k]))
+        I = sample_index(grid, ti.Vector([i, j, k]))
         density[i, j, k] = grid.density[I]
         for c in ti.static(range(grid.features.n)):
             features[i, j, k, c] = grid.features[I][c]
@@ -37,7 +45,7 @@ def download(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: t
 def download_gradient(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4)):
     """Copy the level's part of the gradient into arrays."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        I = summed(grid, at(grid, ti.Vector([i, j, k])))
+        I = gradient_index(grid, sample_index(grid, ti.Vector([i, j, k])))
         density[i, j, k] = grid.g_density[I]
         for c in ti.static(range(grid.features.n)):
             features[i, j, k, c] = grid.g_features[I][c]
@@ -47,14 +55,14 @@ def download_gradient(grid: ti.template(), density: ti.types.ndarray(ndim=3), fe
 def density_in(density: ti.types.ndarray(ndim=3), grid: ti.template()):
     """Copy an array of the level's shape into a dense grid's density."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        grid.density[at(grid, ti.Vector([i, j, k]))] = density[i, j, k]
+        grid.density[sample_index(grid, ti.Vector([i, j, k]))] = density[i, j, k]
 
 
 @ti.kernel
 def density_gradient_out(grid: ti.template(), density: ti.types.ndarray(ndim=3)):
     """Copy the level's part of the gradient by density into an array."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        density[i, j, k] = grid.g_density[summed(grid, at(grid, ti.Vector([i, j, k])))]
+        density[i, j, k] = grid.g_density[gradient_index(grid, sample_index(grid, ti.Vector([i, j, k])))]
 
 
 @ti.kernel
@@ -62,21 +70,21 @@ def fill(grid: ti.template(), nx: int, ny: int, nz: int, density: float, feature
     """Constant values on a level's samples."""
     for i, j, k in ti.ndrange(nx, ny, nz):
         I = ti.Vector([i, j, k])
-        if present(grid, I):
-            grid.density[at(grid, I)] = density
-            grid.features[at(grid, I)] = ti.Vector([feature] * grid.features.n)
+        if is_present(grid, I):
+            grid.density[sample_index(grid, I)] = density
+            grid.features[sample_index(grid, I)] = ti.Vector([feature] * grid.features.n)
 
 
 @ti.kernel
-def one_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
+def fill_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
     """Features of a level: the same everywhere for harmonic k, so small that they clamp no colour, none for others."""
     for i, j in ti.ndrange(nx, ny):  # all three would be over 2^31 in a sparse grid of 1,291 a side
         for m in range(nz):
             I = ti.Vector([i, j, m])
-            if present(grid, I):
+            if is_present(grid, I):
                 for b in ti.static(range((grid.degree + 1) ** 2)):
                     for c in ti.static(range(3)):
-                        grid.features[at(grid, I)][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
+                        grid.features[sample_index(grid, I)][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
 
 
 @ti.kernel
@@ -96,7 +104,7 @@ def resample(grid: ti.template(), I, J, old_top, nx, ny, nz):
         local, first[0] = I[0] % n, I[0] // n * ti.cast(old_top[0] + 1.0, ti.i32)
     p = ti.Vector([local / (n - 1), I[1] / (ny - 1), I[2] / (nz - 1)]) * old_top
     cell = cell_of(p, old_top)
-    place = where_of_old(grid, cell + first)
+    place = old_cell_index(grid, cell + first)
     grid.density[J] = gather(grid.g_density, place, p - cell)
     grid.features[J] = gather(grid.g_features, place, p - cell)
 
@@ -139,9 +147,9 @@ def clear_slots(grid: ti.template()):
 def clear_gradients(grid: ti.template()):
     """The gradient and its marks to zero."""
     for I in ti.grouped(grid.density):
-        grid.g_density[summed(grid, I)] = 0
+        grid.g_density[gradient_index(grid, I)] = 0
         if ti.static(grid.degree >= 0):
-            grid.g_features[summed(grid, I)] = 0
+            grid.g_features[gradient_index(grid, I)] = 0
     for I in ti.grouped(grid.block_written):
         grid.block_written[I] = 0
         grid.block_has_gradient[I] = 0
@@ -217,8 +225,8 @@ def shift_grid(moved: ti.template(), grid: ti.template(), dot: ti.template(), nx
     """moved = grid + h dot's first column, density and features."""
     for i, j, k in ti.ndrange(nx, ny, nz):
         I = ti.Vector([i, j, k])
-        if present(grid, I):
-            J = at(grid, I)
+        if is_present(grid, I):
+            J = sample_index(grid, I)
             moved.density[J] = grid.density[J] + h * dot.density[I][0]
             moved.features[J] = grid.features[J]
             for c in ti.static(range(dot.channels)):
@@ -243,7 +251,7 @@ def table_in(grid: ti.template(), table: ti.types.ndarray(dtype=ti.i32, ndim=3))
 @ti.kernel
 def clear_missing(grid: ti.template(), empty: float):
     """Values of the bricks that are missing: nothing."""
-    for n in range(SAMPLES):
+    for n in range(BRICK_SAMPLES):
         grid.density[0, 0, n] = empty
         grid.features[0, 0, n] = ti.Vector.zero(float, grid.features.n)
 
@@ -251,7 +259,7 @@ def clear_missing(grid: ti.template(), empty: float):
 @ti.kernel
 def save_places(grid: ti.template(), places: int):
     """As `save_level`: keep the pool's values in place of the gradient while `refine_places` overwrites them."""
-    for n in range(places * SAMPLES):
+    for n in range(places * BRICK_SAMPLES):
         grid.g_density[0, 0, 0, n] = grid.density[0, 0, n]
         grid.g_features[0, 0, 0, n] = grid.features[0, 0, n]
 
@@ -259,7 +267,7 @@ def save_places(grid: ti.template(), places: int):
 @ti.kernel
 def refine_places(grid: ti.template(), old_top: ti.math.vec3, places: int, shape: ti.math.ivec3, empty: float):
     """As `refine`, of the samples of the bricks that are there; those beyond the level are empty."""
-    for n in range(SAMPLES, places * SAMPLES):
+    for n in range(BRICK_SAMPLES, places * BRICK_SAMPLES):
         I = sample_at(grid, n)
         if all(I < shape):
             resample(grid, I, ti.Vector([0, 0, n]), old_top, shape[0], shape[1], shape[2])
@@ -271,7 +279,7 @@ def refine_places(grid: ti.template(), old_top: ti.math.vec3, places: int, shape
 @ti.kernel
 def fill_places(grid: ti.template(), places: int, density: float, feature: float):
     """Constant values in all bricks that are there."""
-    for n in range(SAMPLES, places * SAMPLES):
+    for n in range(BRICK_SAMPLES, places * BRICK_SAMPLES):
         grid.density[0, 0, n] = density
         grid.features[0, 0, n] = ti.Vector([feature] * grid.features.n)
 
@@ -279,7 +287,7 @@ def fill_places(grid: ti.template(), places: int, density: float, feature: float
 @ti.func
 def row_of(grid: ti.template(), place, m):
     """Place in the pool of sample m of a brick, counted by rows."""
-    local = ti.Vector([m // (BRICK * BRICK), (m // BRICK) % BRICK, m % BRICK])
+    local = ti.Vector([m // (BRICK_SIDE * BRICK_SIDE), (m // BRICK_SIDE) % BRICK_SIDE, m % BRICK_SIDE])
     return place_of_sample(grid.table, (grid.brick[place] << 3) + local)
 
 
@@ -288,7 +296,7 @@ def bricks_in(
     density: ti.types.ndarray(ndim=2), features: ti.types.ndarray(ndim=3), grid: ti.template(),
 ):  # fmt: skip
     """Values of bricks, density (brick, 512) and features (brick, 512, channel), to the places from 1 on."""
-    for b, m in ti.ndrange(density.shape[0], SAMPLES):
+    for b, m in ti.ndrange(density.shape[0], BRICK_SAMPLES):
         n = row_of(grid, 1 + b, m)
         grid.density[0, 0, n] = density[b, m]
         for c in ti.static(range(grid.features.n)):
@@ -301,7 +309,7 @@ def bricks_out(
     density: ti.types.ndarray(ndim=2), features: ti.types.ndarray(ndim=3),
 ):  # fmt: skip
     """Values of the bricks at `places`, as of `bricks_in`."""
-    for b, m in ti.ndrange(density.shape[0], SAMPLES):
+    for b, m in ti.ndrange(density.shape[0], BRICK_SAMPLES):
         n = row_of(grid, places[b], m)
         density[b, m] = grid.density[0, 0, n]
         for c in ti.static(range(grid.features.n)):
@@ -314,7 +322,7 @@ def empty_unread(
     density: ti.types.ndarray(ndim=2), features: ti.types.ndarray(ndim=3), shape: ti.math.ivec3, empty: float,
 ):  # fmt: skip
     """density (brick, 512) = `empty` of samples that no occupied cell reads; those beyond the level are nothing."""
-    for b, m in ti.ndrange(density.shape[0], SAMPLES):
+    for b, m in ti.ndrange(density.shape[0], BRICK_SAMPLES):
         I = sample_at(grid, row_of(grid, places[b], m))
         if not all(I < shape):
             density[b, m] = empty

@@ -3,8 +3,8 @@
 A field that lies flat in memory is asked by its last axis alone, `values[0, 0, n]`, with n the sample's place: then the
 eight corners of a cell are one address and eight constants beside it. For the compiler to see that no sum of them can
 overflow, n passes through a mask that changes nothing. Blocked fields are asked by all three axes, and of a pool of
-bricks each corner's place is looked up in their table (`bricks.where`): then "cell" below is these eight places, as it
-is the one place of the lower corner where a march has that of a flat field already.
+bricks each corner's place is looked up in their table (`bricks.cell_index`): then "cell" below is these eight places,
+as it is the one place of the lower corner where a march has that of a flat field already.
 """
 
 import taichi as ti
@@ -19,7 +19,7 @@ def is_flat(field) -> bool:
 
 
 def steps_of(field) -> tuple[tuple[int, ...], ...]:
-    """Strides: what the next sample along x, y and z adds to the index of `lowest`."""
+    """Strides: what the next sample along x, y and z adds to the index of `lower_corner`."""
     before = (0,) * (len(field.shape) - 3)
     if is_flat(field):
         _, ny, nz = field.shape[-3:]
@@ -43,7 +43,7 @@ def place_of_cell(values: ti.template(), cell):
 
 
 @ti.func
-def lowest(values: ti.template(), cell):
+def lower_corner(values: ti.template(), cell):
     """Index of a cell's lower corner."""
     if ti.static(is_flat(values)):
         return ti.Vector([0, 0, place_of_cell(values, cell) & ti.static(mask_of(values))])
@@ -53,7 +53,7 @@ def lowest(values: ti.template(), cell):
 
 @ti.func
 def lowest_of_slot(part: ti.template(), slot, cell):
-    """As `lowest`, in a slot's own buffer."""
+    """As `lower_corner`, in a slot's own buffer."""
     at = ti.Vector([slot, cell[0], cell[1], cell[2]])
     if ti.static(is_flat(part)):
         place = slot * ti.static(part.shape[1]) + cell[0]
@@ -63,7 +63,7 @@ def lowest_of_slot(part: ti.template(), slot, cell):
 
 
 @ti.func
-def in_pool(values: ti.template(), n):
+def pool_index(values: ti.template(), n):
     """Index of place n in a field of a pool of bricks, or in the first slot of one that has slots."""
     if ti.static(len(values.shape) == 4):
         return ti.Vector([0, 0, 0, n])
@@ -76,17 +76,17 @@ def gather(values: ti.template(), cell, f):
     """Trilinear interpolation of a number or a vector; `f` is the position within the cell, 0..1 an axis."""
     if ti.static(cell.n == 8):
         n = cell & ti.static(mask_of(values))
-        v00, v01 = values[in_pool(values, n[0])], values[in_pool(values, n[1])]
-        v10, v11 = values[in_pool(values, n[2])], values[in_pool(values, n[3])]
-        v00 += (values[in_pool(values, n[4])] - v00) * f[0]
-        v01 += (values[in_pool(values, n[5])] - v01) * f[0]
-        v10 += (values[in_pool(values, n[6])] - v10) * f[0]
-        v11 += (values[in_pool(values, n[7])] - v11) * f[0]
+        v00, v01 = values[pool_index(values, n[0])], values[pool_index(values, n[1])]
+        v10, v11 = values[pool_index(values, n[2])], values[pool_index(values, n[3])]
+        v00 += (values[pool_index(values, n[4])] - v00) * f[0]
+        v01 += (values[pool_index(values, n[5])] - v01) * f[0]
+        v10 += (values[pool_index(values, n[6])] - v10) * f[0]
+        v11 += (values[pool_index(values, n[7])] - v11) * f[0]
         v00 += (v10 - v00) * f[1]
         v01 += (v11 - v01) * f[1]
         return v00 + (v01 - v00) * f[2]
     else:
-        at = lowest(values, cell)
+        at = lower_corner(values, cell)
         x = ti.Vector(ti.static(steps_of(values)[0]))
         y = ti.Vector(ti.static(steps_of(values)[1]))
         z = ti.Vector(ti.static(steps_of(values)[2]))
@@ -102,7 +102,7 @@ def gather(values: ti.template(), cell, f):
 
 
 @ti.func
-def corner(cell, values: ti.template(), a: ti.template(), b: ti.template(), c: ti.template()):
+def corner_index(cell, values: ti.template(), a: ti.template(), b: ti.template(), c: ti.template()):
     """Index in a field of a cell's corner (a, b, c), each 0 or 1."""
     if ti.static(cell.n == 8):
         return ti.Vector([0, 0, cell[ti.static(4 * a + 2 * b + c)] & ti.static(mask_of(values))])
@@ -113,10 +113,10 @@ def corner(cell, values: ti.template(), a: ti.template(), b: ti.template(), c: t
 @ti.func
 def gather_slope(values: ti.template(), cell, f):
     """Trilinear interpolation and its derivative along each axis of index space."""
-    c00, c01 = values[corner(cell, values, 0, 0, 0)], values[corner(cell, values, 0, 0, 1)]
-    c10, c11 = values[corner(cell, values, 0, 1, 0)], values[corner(cell, values, 0, 1, 1)]
-    x00, x01 = values[corner(cell, values, 1, 0, 0)] - c00, values[corner(cell, values, 1, 0, 1)] - c01
-    x10, x11 = values[corner(cell, values, 1, 1, 0)] - c10, values[corner(cell, values, 1, 1, 1)] - c11
+    c00, c01 = values[corner_index(cell, values, 0, 0, 0)], values[corner_index(cell, values, 0, 0, 1)]
+    c10, c11 = values[corner_index(cell, values, 0, 1, 0)], values[corner_index(cell, values, 0, 1, 1)]
+    x00, x01 = values[corner_index(cell, values, 1, 0, 0)] - c00, values[corner_index(cell, values, 1, 0, 1)] - c01
+    x10, x11 = values[corner_index(cell, values, 1, 1, 0)] - c10, values[corner_index(cell, values, 1, 1, 1)] - c11
     v00, v01 = c00 + x00 * f[0], c01 + x01 * f[0]
     y0 = c10 + x10 * f[0] - v00
     y1 = c11 + x11 * f[0] - v01
@@ -126,9 +126,9 @@ def gather_slope(values: ti.template(), cell, f):
 
 
 @ti.func
-def add(part: ti.template(), at, value: ti.template()):
+def accumulate(part: ti.template(), at, value: ti.template()):
     """Accumulation part[at] += value; on the CPU a slot has one writer, so a plain add does."""
-    if ti.static(runtime.on_cpu()):
+    if ti.static(runtime.runs_on_cpu()):
         part[at] = part[at] + value
     else:
         ti.atomic_add(part[at], value)
@@ -159,5 +159,5 @@ def scatter(part: ti.template(), slot, cell, f, value):
             if ti.static(cell.n == 8):
                 lower[3] = n[ti.static(4 * a + 2 * b)]
                 upper[3] = n[ti.static(4 * a + 2 * b + 1)]
-            add(part, lower, in_y - z1)
-            add(part, upper, z1)
+            accumulate(part, lower, in_y - z1)
+            accumulate(part, upper, z1)

@@ -2,15 +2,15 @@
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import BLOCKS, at, is_sparse, position_of_block
+from raymarch.kernels.field.bricks import BRICK_BLOCKS, is_sparse, position_of_block, sample_index
 
 # Chessboard distance transform of occupancy cells, and the blocks that they reach into.
 #
 # On arrays, not on fields of a grid: so a process compiles this once for all grids, and finds it on disk the next
 # time.
 
-FULL = 255  # farther than any
-ARRAY = ti.types.ndarray(dtype=ti.u8, ndim=3)
+MAX_DISTANCE = 255  # farther than any
+CELL_ARRAY = ti.types.ndarray(dtype=ti.u8, ndim=3)
 
 
 @ti.func
@@ -23,20 +23,22 @@ def farness(to_occupied: ti.template(), to_empty: ti.template(), cell, empty):
 
 
 @ti.func
-def spread(to_occupied: ti.template(), to_empty: ti.template(), scratch: ti.template(), start, along, n, first):
+def distance_transform(
+    to_occupied: ti.template(), to_empty: ti.template(), scratch: ti.template(), start, along, n, first
+):
     """Distance transform of a line of cells, of one axis: far = min over y of a line of max(|x - y|, far_y).
 
     One of a cell's two distances is 0, as it is of one kind itself, so a single search serves both. Of neighbours these
     differ by 1 at most, and none is less than the least of the line, which ends most searches. At the first axis, of
     zeros alone, the next zero to the right is all that can be nearer than one more than before.
     """
-    y, from_occupied, from_empty = 0, FULL, FULL
+    y, from_occupied, from_empty = 0, MAX_DISTANCE, MAX_DISTANCE
     while y < n and from_occupied + from_empty > 0:
         from_occupied = ti.min(from_occupied, farness(to_occupied, to_empty, start + y * along, True))
         from_empty = ti.min(from_empty, farness(to_occupied, to_empty, start + y * along, False))
         y += 1
     least = ti.max(from_occupied, from_empty)  # of a line of both kinds either is 0
-    before, was_empty = FULL, False
+    before, was_empty = MAX_DISTANCE, False
     for x in range(n):
         empty = to_occupied[start + x * along] > 0
         best, low, end = farness(to_occupied, to_empty, start + x * along, empty), least, n
@@ -67,7 +69,8 @@ def spread(to_occupied: ti.template(), to_empty: ti.template(), scratch: ti.temp
 
 @ti.kernel
 def spread_along(
-    to_occupied: ARRAY, to_empty: ARRAY, scratch: ARRAY,  # (x, y, z) of the cells: distances, and what is the kernel's
+    # (x, y, z) of the cells: distances, and what is the kernel's
+    to_occupied: CELL_ARRAY, to_empty: CELL_ARRAY, scratch: CELL_ARRAY,
     cells: ti.math.ivec3, along: ti.math.ivec3, u: ti.math.ivec3, v: ti.math.ivec3,  # an axis, and the two others
     first: int,
 ):  # fmt: skip
@@ -79,13 +82,13 @@ def spread_along(
         if first:
             for x in range(n):
                 cell = start + x * along
-                to_empty[cell] = ti.u8(0) if to_occupied[cell] > 0 else ti.u8(FULL)
-        spread(to_occupied, to_empty, scratch, start, along, n, first)
+                to_empty[cell] = ti.u8(0) if to_occupied[cell] > 0 else ti.u8(MAX_DISTANCE)
+        distance_transform(to_occupied, to_empty, scratch, start, along, n, first)
 
 
 @ti.kernel
 def reach_blocks(
-    to_occupied: ARRAY, blocks: ARRAY,  # (x, y, z) of the cells, of the blocks
+    to_occupied: CELL_ARRAY, blocks: CELL_ARRAY,  # (x, y, z) of the cells, of the blocks
     cells: ti.math.ivec3, cells_per_index: ti.math.vec3, edge: int,  # of a block [sample]
 ):  # fmt: skip
     """blocks = 1 where an occupied cell reaches into a block of samples, else 0."""
@@ -106,14 +109,14 @@ def reach_blocks(
         blocks[I] = ti.u8(1) if found else ti.u8(0)
 
 
-SLACK = 1e-3  # voxels that a cell is looked at beyond its faces, for the rounding of where these lie
+CELL_SLACK = 1e-3  # voxels that a cell is looked at beyond its faces, for the rounding of where these lie
 
 
 @ti.func
 def occupy_all(grid: ti.template()):
     """Every cell counts as occupied, and none as empty; the march takes no step where neither is known."""
     for I in ti.grouped(grid.empty_distance):
-        grid.empty_distance[I], grid.occupied_distance[I] = ti.u8(0), ti.u8(FULL)
+        grid.empty_distance[I], grid.occupied_distance[I] = ti.u8(0), ti.u8(MAX_DISTANCE)
 
 
 @ti.kernel
@@ -126,7 +129,7 @@ def occupy(grid: ti.template()):
 def prepare(grid: ti.template()):
     """Initial marks of a grid that nobody has written to: all cells allowed and occupied, no block touched."""
     for I in ti.grouped(grid.hull_mask):
-        grid.hull_mask[I], grid.empty_distance[I], grid.occupied_distance[I] = ti.u8(1), ti.u8(0), ti.u8(FULL)
+        grid.hull_mask[I], grid.empty_distance[I], grid.occupied_distance[I] = ti.u8(1), ti.u8(0), ti.u8(MAX_DISTANCE)
     for B in ti.grouped(grid.block_written):
         grid.block_written[B], grid.block_has_gradient[B], grid.block_occupied[B] = ti.u8(0), ti.u8(0), ti.u8(1)
         grid.nonfinite_step[None] = 0
@@ -152,18 +155,18 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
                 while j <= last[1] and not found:
                     k = first[2]
                     while k <= last[2] and not found:
-                        found = grid.density[at(grid, ti.Vector([i, j, k]))] > least
+                        found = grid.density[sample_index(grid, ti.Vector([i, j, k]))] > least
                         k += 1
                     j += 1
                 i += 1
-        grid.empty_distance[I] = ti.u8(0) if found else ti.u8(FULL)
+        grid.empty_distance[I] = ti.u8(0) if found else ti.u8(MAX_DISTANCE)
 
 
 @ti.func
 def samples_of_cell(grid: ti.template(), I, nx, ny, nz):
     """First and last sample that a cell reads, or may by the rounding of where its faces lie."""
     per_index = grid.cells_per_index[None]
-    low, high = ti.cast(I, float) / per_index - SLACK, ti.cast(I + 1, float) / per_index + SLACK
+    low, high = ti.cast(I, float) / per_index - CELL_SLACK, ti.cast(I + 1, float) / per_index + CELL_SLACK
     last = ti.min(ti.cast(ti.ceil(high), ti.i32), ti.Vector([nx, ny, nz]) - 1)
     return ti.min(ti.max(ti.cast(low, ti.i32), 0), last), last
 
@@ -182,12 +185,12 @@ def raw_ranges(
         I = ti.Vector([(start + row) // cells[1], (start + row) % cells[1], z])
         first, last = samples_of_cell(grid, I, nx, ny, nz)
         first, last = ti.max(first - margin, 0), ti.min(last + margin, ti.Vector([nx, ny, nz]) - 1)
-        least = grid.density[at(grid, first)]
+        least = grid.density[sample_index(grid, first)]
         most = least
         for i in range(first[0], last[0] + 1):
             for j in range(first[1], last[1] + 1):
                 for k in range(first[2], last[2] + 1):
-                    raw = grid.density[at(grid, ti.Vector([i, j, k]))]
+                    raw = grid.density[sample_index(grid, ti.Vector([i, j, k]))]
                     least, most = ti.min(least, raw), ti.max(most, raw)
         out[0, row, z], out[1, row, z] = least, most
 
@@ -208,23 +211,23 @@ def mark_straddling(grid: ti.template(), level: float, nx: int, ny: int, nz: int
             while j <= last[1] and not (below and above):
                 k = first[2]
                 while k <= last[2] and not (below and above):
-                    x = grid.density[at(grid, ti.Vector([i, j, k]))]
+                    x = grid.density[sample_index(grid, ti.Vector([i, j, k]))]
                     below, above = below or x <= level, above or x >= level
                     k += 1
                 j += 1
             i += 1
-        grid.empty_distance[I] = ti.u8(0) if below and above else ti.u8(FULL)
+        grid.empty_distance[I] = ti.u8(0) if below and above else ti.u8(MAX_DISTANCE)
 
 
 @ti.kernel
-def cells_in(values: ARRAY, field: ti.template()):
+def cells_in(values: CELL_ARRAY, field: ti.template()):
     """field[i, j, k] = values[i, j, k], numbers of cells."""
     for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
         field[i, j, k] = values[i, j, k]
 
 
 @ti.kernel
-def cells_out(field: ti.template(), values: ARRAY):
+def cells_out(field: ti.template(), values: CELL_ARRAY):
     """values[i, j, k] = field[i, j, k], numbers of cells."""
     for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
         values[i, j, k] = field[i, j, k]
@@ -232,7 +235,8 @@ def cells_out(field: ti.template(), values: ARRAY):
 
 @ti.kernel
 def occupancy_in(
-    empty_distance: ARRAY, occupied_distance: ARRAY, blocks: ARRAY,  # (cell), (cell), (block), each (x, y, z)
+    # (cell), (cell), (block), each (x, y, z)
+    empty_distance: CELL_ARRAY, occupied_distance: CELL_ARRAY, blocks: CELL_ARRAY,
     grid: ti.template(),
 ):  # fmt: skip
     """Copy distances of the cells, and which blocks an occupied one reaches into, as `distance` finds them."""
@@ -245,6 +249,6 @@ def occupancy_in(
         if B[0] < blocks.shape[0] and B[1] < blocks.shape[1] and B[2] < blocks.shape[2]:
             found = blocks[B]
         if ti.static(is_sparse(grid.table)):
-            if J[2] < BLOCKS:
+            if J[2] < BRICK_BLOCKS:
                 found = ti.u8(0)
         grid.block_occupied[J] = found

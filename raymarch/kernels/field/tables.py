@@ -12,9 +12,9 @@ from taichi.lang.field import ScalarField
 from taichi.lang.matrix import MatrixField
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.gather import add
-from raymarch.kernels.numeric import at_least, at_most, log_of_rest
-from raymarch.volumes.transfer_function import MOST_OPAQUE
+from raymarch.kernels.field.gather import accumulate
+from raymarch.kernels.numeric import clamp_high, clamp_low, log_of_rest
+from raymarch.volumes.transfer_function import MAX_OPACITY
 
 
 def elements(owner: Any, names: tuple[str, ...]) -> list[ScalarField]:
@@ -46,7 +46,7 @@ def table_in(
         table.first[b] = first[b]
 
 
-FARTHEST = 1e37  # above the first knot, which infinite values are too: before the knot that ends every table
+MAX_KNOT_VALUE = 1e37  # above the first knot, which infinite values are too: before the knot that ends every table
 
 
 @ti.func
@@ -56,9 +56,9 @@ def knot_below(table: ti.template(), value):
     Behind the last knot lies another, infinitely far, to which nothing rises; what is before the first is at it.
     """
     place = table.place[None]
-    above = at_least(value - place[0], 0.0)
-    i = table.first[ti.cast(at_most(above * place[1], place[2]), ti.i32)]
-    above = at_most(above, FARTHEST)
+    above = clamp_low(value - place[0], 0.0)
+    i = table.first[ti.cast(clamp_high(above * place[1], place[2]), ti.i32)]
+    above = clamp_high(above, MAX_KNOT_VALUE)
     while above >= table.above[i + 1]:
         i += 1
     return i, above - table.above[i]
@@ -80,14 +80,14 @@ def slope_of(table: ti.template(), i, value):
 def extinction(table: ti.template(), opacity):
     """Opacity correction: extinction [1/world unit] of an opacity over `unit_length`, and its slope by it; at the bound
     that from below."""
-    bounded = at_most(opacity, ti.static(MOST_OPAQUE))
+    bounded = clamp_high(opacity, ti.static(MAX_OPACITY))
     per_length = table.place[None][3]
-    slope = ti.select(opacity <= ti.static(MOST_OPAQUE), per_length / (1.0 - bounded), 0.0)
+    slope = ti.select(opacity <= ti.static(MAX_OPACITY), per_length / (1.0 - bounded), 0.0)
     return -log_of_rest(bounded) * per_length, slope
 
 
 @ti.func
-def classified(rays: ti.template(), variant: ti.template(), raw, shift, inverse_scale, width):
+def classify(rays: ti.template(), variant: ti.template(), raw, shift, inverse_scale, width):
     """Optical depth of a sample, and what `colour_at` makes its colour of: as it was stored, or the table's shade."""
     tau, shade = ti.cast(0.0, float), raw
     if ti.static(variant.mode.classifies):
@@ -134,8 +134,8 @@ def table_tangent(rays: ti.template(), dot_table: ti.template(), variant: ti.tem
 def add_to_knots(rays: ti.template(), slot, i, beyond, d_shade):
     """Add the gradient by a shade to that of the knots around it."""
     above = ti.cast(d_shade * (beyond * rays.table.per_value[i]), ti.f64)
-    add(rays.table.d_rgba, ti.Vector([slot, i]), ti.cast(d_shade, ti.f64) - above)
-    add(rays.table.d_rgba, ti.Vector([slot, i + 1]), above)
+    accumulate(rays.table.d_rgba, ti.Vector([slot, i]), ti.cast(d_shade, ti.f64) - above)
+    accumulate(rays.table.d_rgba, ti.Vector([slot, i + 1]), above)
 
 
 @ti.func

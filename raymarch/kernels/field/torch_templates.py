@@ -6,7 +6,7 @@ that both sides are walked in the order of memory. The grid holds colour as the 
 
 import taichi as ti
 
-from raymarch.kernels.numeric import finite
+from raymarch.kernels.numeric import is_finite
 from raymarch.volumes.harmonics import Y00
 
 
@@ -14,10 +14,10 @@ from raymarch.volumes.harmonics import Y00
 def template_in(template: ti.types.ndarray(ndim=4), grid: ti.template()):  # (4, D, H, W), Fields
     """density = channel 3, features = channels 0 to 2 over Y00; a number that is not finite marks it broken."""
     for i, j, k in ti.ndrange(template.shape[1], template.shape[2], template.shape[3]):
-        good = finite(template[3, i, j, k])
+        good = is_finite(template[3, i, j, k])
         grid.density[i, j, k] = template[3, i, j, k]
         for c in ti.static(range(3)):
-            good = good and finite(template[c, i, j, k])
+            good = good and is_finite(template[c, i, j, k])
             grid.features[i, j, k][c] = template[c, i, j, k] / Y00
         if not good:
             grid.nonfinite_step[None] = 1

@@ -8,11 +8,11 @@ A word is of 2 x 4 x 4 samples, or cells by their lower corners; bit 16 x + 4 y 
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.field.bricks import SAMPLES, block_at, block_of_cell, is_sparse, summed
+from raymarch.kernels.field.bricks import BRICK_SAMPLES, block_at, block_of_cell, gradient_index, is_sparse
 from raymarch.kernels.field.gather import scatter
 
-BITS = 32
-ALL = -1  # each bit of a word
+WORD_BITS = 32
+ALL_BITS = -1  # each bit of a word
 FIRST_X, FIRST_Y, FIRST_Z = 0x0000FFFF, 0x000F000F, 0x11111111  # bits of a word's first samples along an axis
 
 
@@ -21,7 +21,7 @@ def word_of(grid: ti.template(), I):
     """Index of the word that sample I of the grid's fields is in."""
     W = ti.Vector([I[0] >> 1, I[1] >> 2, I[2] >> 2])
     if ti.static(is_sparse(grid.table)):
-        W = ti.Vector([0, 0, I[2] // BITS])
+        W = ti.Vector([0, 0, I[2] // WORD_BITS])
     return W
 
 
@@ -30,7 +30,7 @@ def bit_of(grid: ti.template(), I):
     """Bit of sample I of the grid's fields in its word."""
     n = ((I[0] & 1) << 4) | ((I[1] & 3) << 2) | (I[2] & 3)
     if ti.static(is_sparse(grid.table)):
-        n = I[2] % BITS
+        n = I[2] % WORD_BITS
     return n
 
 
@@ -39,7 +39,7 @@ def sample_of_word(grid: ti.template(), W, n):
     """Index in the grid's fields of the sample that bit n of a word is of."""
     I = ti.Vector([2 * W[0] + (n >> 4), 4 * W[1] + ((n >> 2) & 3), 4 * W[2] + (n & 3)])
     if ti.static(is_sparse(grid.table)):
-        I = ti.Vector([0, 0, W[2] * BITS + n])
+        I = ti.Vector([0, 0, W[2] * WORD_BITS + n])
     return I
 
 
@@ -54,7 +54,7 @@ def word_of_cube(grid: ti.template(), C, half):
 
 def words_of(grid) -> int:
     """Count of words of a block."""
-    return grid.block**3 // BITS
+    return grid.block**3 // WORD_BITS
 
 
 @ti.func
@@ -85,7 +85,7 @@ def word_at(grid: ti.template(), P):
 
 
 @ti.func
-def beyond(word, a: ti.template(), b: ti.template(), c: ti.template()):
+def neighbour_bits(word, a: ti.template(), b: ti.template(), c: ti.template()):
     """Samples of a word that the cells of one reach, which lies (a, b, c), each 0 or 1, words below it."""
     m = word
     m = (m >> 3) & FIRST_Z if ti.static(c) else m | ((m << 1) & ~FIRST_Z)
@@ -94,13 +94,13 @@ def beyond(word, a: ti.template(), b: ti.template(), c: ti.template()):
 
 
 @ti.func
-def reached(grid: ti.template(), P):
+def reached_samples(grid: ti.template(), P):
     """Samples of the word at P in space that each slot's cells reach, a word a slot; at the box's end maybe more."""
     found = ti.Vector.zero(ti.i32, grid.slots)
     for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
         W = word_at(grid, ti.max(P - ti.Vector([a, b, c]), 0))
         for s in ti.static(range(grid.slots)):
-            found[s] |= beyond(grid.feature_cells[s, W[0], W[1], W[2]], a, b, c)
+            found[s] |= neighbour_bits(grid.feature_cells[s, W[0], W[1], W[2]], a, b, c)
     return found
 
 
@@ -116,11 +116,11 @@ def add_features(grid: ti.template(), slot, cell, f, d_features):
         if ti.static(is_sparse(grid.table)):
             I = ti.Vector([0, 0, cell[0]])
         W = word_of(grid, I)
-        if ti.static(runtime.on_cpu()):
+        if ti.static(runtime.runs_on_cpu()):
             word = grid.feature_cells[slot, W[0], W[1], W[2]]
             grid.feature_cells[slot, W[0], W[1], W[2]] = word | (1 << bit_of(grid, I))
         else:
-            grid.feature_cells[slot, W[0], W[1], W[2]] = ALL
+            grid.feature_cells[slot, W[0], W[1], W[2]] = ALL_BITS
 
 
 # Snapshot of a fit's grid: all numbers of its samples in one array, slab by slab along x, out and in again.
@@ -130,7 +130,7 @@ def add_features(grid: ti.template(), slot, cell, f, d_features):
 def row_at(grid: ti.template(), i, j, k):
     """Index in the fields of the sample (i, j, k), or of number i of those in the bricks of a sparse grid."""
     if ti.static(is_sparse(grid.table)):
-        return ti.Vector([0, 0, SAMPLES + i])
+        return ti.Vector([0, 0, BRICK_SAMPLES + i])
     else:
         return ti.Vector([i, j, k])
 
@@ -144,13 +144,13 @@ def samples_out(grid: ti.template(), first: int, values: ti.types.ndarray(ndim=4
         values[i, j, k, 0] = grid.density[I]
         values[i, j, k, width] = grid.m_density[I]
         values[i, j, k, width + 4] = grid.v_density[I]
-        values[i, j, k, width + 8] = grid.g_density[summed(grid, I)]
+        values[i, j, k, width + 8] = grid.g_density[gradient_index(grid, I)]
         for c in ti.static(range(3)):
             values[i, j, k, width + 1 + c] = grid.m_features[I][c]
             values[i, j, k, width + 5 + c] = grid.v_features[I][c]
         for c in ti.static(range(grid.features.n)):
             values[i, j, k, 1 + c] = grid.features[I][c]
-            values[i, j, k, width + 9 + c] = grid.g_features[summed(grid, I)][c]
+            values[i, j, k, width + 9 + c] = grid.g_features[gradient_index(grid, I)][c]
 
 
 @ti.kernel
@@ -161,13 +161,13 @@ def samples_in(values: ti.types.ndarray(ndim=4), grid: ti.template(), first: int
         grid.density[I] = values[i, j, k, 0]
         grid.m_density[I] = values[i, j, k, width]
         grid.v_density[I] = values[i, j, k, width + 4]
-        grid.g_density[summed(grid, I)] = values[i, j, k, width + 8]
+        grid.g_density[gradient_index(grid, I)] = values[i, j, k, width + 8]
         for c in ti.static(range(3)):
             grid.m_features[I][c] = values[i, j, k, width + 1 + c]
             grid.v_features[I][c] = values[i, j, k, width + 5 + c]
         for c in ti.static(range(grid.features.n)):
             grid.features[I][c] = values[i, j, k, 1 + c]
-            grid.g_features[summed(grid, I)][c] = values[i, j, k, width + 9 + c]
+            grid.g_features[gradient_index(grid, I)][c] = values[i, j, k, width + 9 + c]
 
 
 # Adjoint of one sample of a march: its part of the gradient of density and colour.

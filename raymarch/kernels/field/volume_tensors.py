@@ -2,7 +2,7 @@
 
 import taichi as ti
 
-from raymarch.kernels.numeric import finite
+from raymarch.kernels.numeric import is_finite
 
 
 @ti.kernel
@@ -10,7 +10,7 @@ def density_in(density: ti.types.ndarray(ndim=3), grid: ti.template()):  # (x, y
     """Raw density of the level; a number that is not finite marks it broken."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
         grid.density[i, j, k] = density[i, j, k]
-        if not finite(density[i, j, k]):
+        if not is_finite(density[i, j, k]):
             grid.nonfinite_step[None] = 1
 
 
@@ -22,7 +22,7 @@ def features_in(features: ti.types.ndarray(ndim=4), grid: ti.template()):  # (x,
         for c in ti.static(range(grid.features.n)):
             grid.features[i, j, k][c] = features[i, j, k, c]
             total += ti.abs(features[i, j, k, c])
-        if not finite(total):
+        if not is_finite(total):
             grid.nonfinite_step[None] = 1
 
 

@@ -6,8 +6,8 @@ al. 2025, "Adam-mini"), and those above degree 0 have no first: so moments are a
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import first_block, is_sparse, sample_of_block, summed
-from raymarch.kernels.field.touched import BITS, sample_of_word, word_of_block, word_of_cube, words_of
+from raymarch.kernels.field.bricks import first_block, gradient_index, is_sparse, sample_of_block
+from raymarch.kernels.field.touched import WORD_BITS, sample_of_word, word_of_block, word_of_cube, words_of
 from raymarch.kernels.fit.reduce import block_of
 
 # Coarse correction: cubes of 4^3 samples that Adam moves as one, by the sum of their gradients.
@@ -15,13 +15,13 @@ from raymarch.kernels.fit.reduce import block_of
 # A two-level preconditioner (Briggs, Henson and McCormick 2000, of linear systems): what neighbours agree on goes at
 # the rate of the cube, at once and for samples that no ray of the step met, and each sample has its own step besides.
 
-CUBE = 4  # samples a side
+CUBE_SIDE = 4  # samples a side
 
 
 @ti.func
 def cube_of(grid: ti.template(), B, i, j, k):
     """Index in the cubes' fields of a block's own cube (i, j, k)."""
-    C = B * ti.static(grid.block // CUBE) + ti.Vector([i, j, k])
+    C = B * ti.static(grid.block // CUBE_SIDE) + ti.Vector([i, j, k])
     if ti.static(is_sparse(grid.table)):
         C = B  # whose blocks are cubes
     return C
@@ -31,10 +31,10 @@ def cube_of(grid: ti.template(), B, i, j, k):
 def gradient_of_cube(grid: ti.template(), B, i, j, k):
     """Sum of the gradients of a cube's samples: features, and density the last."""
     total = ti.Vector.zero(float, grid.features.n + 1)
-    for a in range(CUBE * i, CUBE * i + CUBE):
-        for b in range(CUBE * j, CUBE * j + CUBE):
-            for c in range(CUBE * k, CUBE * k + CUBE):
-                G = summed(grid, sample_of_block(grid, B, a, b, c))
+    for a in range(CUBE_SIDE * i, CUBE_SIDE * i + CUBE_SIDE):
+        for b in range(CUBE_SIDE * j, CUBE_SIDE * j + CUBE_SIDE):
+            for c in range(CUBE_SIDE * k, CUBE_SIDE * k + CUBE_SIDE):
+                G = gradient_index(grid, sample_of_block(grid, B, a, b, c))
                 total[ti.static(grid.features.n)] += grid.g_density[G]
                 if ti.static(grid.degree == 0):
                     for n in ti.static(range(grid.features.n)):
@@ -44,9 +44,9 @@ def gradient_of_cube(grid: ti.template(), B, i, j, k):
             W = word_of_cube(grid, cube_of(grid, B, i, j, k), half)
             word = grid.feature_samples[W]
             if word != 0:
-                for n in range(BITS):
+                for n in range(WORD_BITS):
                     if (word >> n) & 1:
-                        d_features = grid.g_features[summed(grid, sample_of_word(grid, W, n))]
+                        d_features = grid.g_features[gradient_index(grid, sample_of_word(grid, W, n))]
                         for c in ti.static(range(grid.features.n)):
                             total[c] += d_features[c]
     return total
@@ -55,9 +55,9 @@ def gradient_of_cube(grid: ti.template(), B, i, j, k):
 @ti.func
 def move_cube(grid: ti.template(), B, i, j, k, step):
     """Samples of a cube less `step`, (channel,) with density the last."""
-    for a in range(CUBE * i, CUBE * i + CUBE):
-        for b in range(CUBE * j, CUBE * j + CUBE):
-            for c in range(CUBE * k, CUBE * k + CUBE):
+    for a in range(CUBE_SIDE * i, CUBE_SIDE * i + CUBE_SIDE):
+        for b in range(CUBE_SIDE * j, CUBE_SIDE * j + CUBE_SIDE):
+            for c in range(CUBE_SIDE * k, CUBE_SIDE * k + CUBE_SIDE):
                 I = sample_of_block(grid, B, a, b, c)
                 features = grid.features[I]
                 for n in ti.static(range(grid.features.n)):
@@ -72,7 +72,7 @@ def step_cubes(grid: ti.template(), B, lr_density, lr_features, beta1, beta2, ep
 
     A cube without a gradient stays where it is, as a sample does.
     """
-    for i, j, k in ti.static(ti.ndrange(*[grid.block // CUBE] * 3)):
+    for i, j, k in ti.static(ti.ndrange(*[grid.block // CUBE_SIDE] * 3)):
         C, g = cube_of(grid, B, i, j, k), gradient_of_cube(grid, B, i, j, k)
         if g.norm_sqr() != 0.0:
             m = beta1 * grid.m_cube[C] + (1.0 - beta1) * g
@@ -94,7 +94,7 @@ def mean_square(grid: ti.template(), h):
 @ti.func
 def step_density(grid: ti.template(), I, lr_density, beta1, beta2, eps, c1, c2, thinning, sound):
     """Step the density of one sample, if its gradient is not zero, and clear that."""
-    G = summed(grid, I)
+    G = gradient_index(grid, I)
     g = grid.g_density[G]
     if g != 0.0:
         grid.g_density[G] = 0.0
@@ -110,7 +110,7 @@ def step_density(grid: ti.template(), I, lr_density, beta1, beta2, eps, c1, c2, 
 @ti.func
 def step_features(grid: ti.template(), I, lr_features, lr_harmonics, beta1, beta2, eps, c1, c2, decay, sound):
     """Step the features of one sample, if their gradient is not zero, and clear that."""
-    G = summed(grid, I)
+    G = gradient_index(grid, I)
     h = grid.g_features[G]
     if h.norm_sqr() != 0.0:
         grid.g_features[G] = ti.Vector.zero(float, grid.features.n)
@@ -134,7 +134,7 @@ def step_touched(grid: ti.template(), B, lr_features, lr_harmonics, beta1, beta2
         word = grid.feature_samples[W]
         if word != 0:
             grid.feature_samples[W] = 0
-            for n in range(BITS):
+            for n in range(WORD_BITS):
                 if (word >> n) & 1:
                     I = sample_of_word(grid, W, n)
                     step_features(grid, I, lr_features, lr_harmonics, beta1, beta2, eps, c1, c2, decay, sound)

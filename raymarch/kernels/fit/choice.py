@@ -6,18 +6,18 @@ What is drawn by its error is not weighted back: the fit minimises more of what 
 
 import taichi as ti
 
-from raymarch.kernels.fit.losses import counts, truth
-from raymarch.kernels.numeric import UNIFORM, at_least, hash_u32
+from raymarch.kernels.fit.losses import has_target, target_colour
+from raymarch.kernels.numeric import UNIFORM_SCALE, clamp_low, hash_u32
 from raymarch.kernels.rays.camera import pixel_seen
 
-KEPT = 0.95  # of the mean error, over a step
-UNSEEN = 1e9  # error of a tile that was never drawn
-PASSED = -1  # in place of a tile that is passed over
-LOOKED = 3  # places that are looked at together, for each tile of a step
+ERROR_DECAY = 0.95  # of the mean error, over a step
+UNDRAWN_ERROR = 1e9  # error of a tile that was never drawn
+NO_TILE = -1  # in place of a tile that is passed over
+PLACES_A_TILE = 3  # places that are looked at together, for each tile of a step
 
 
 @ti.func
-def shuffled(i, n, key):
+def shuffle(i, n, key):
     """Random permutation, the i-th of 0..n-1 by `key`: a Feistel network on the next even number of bits, walked until
     it lands below n (Black and Rogaway 2002)."""
     half = 1
@@ -38,12 +38,12 @@ def shuffled(i, n, key):
 
 @ti.func
 def tile_at(store: ti.template(), place, listed, seed, least):
-    """Tile at a place of the shuffled epochs, or `PASSED` where it is passed over by chance."""
+    """Tile at a place of the shuffled epochs, or `NO_TILE` where it is passed over by chance."""
     epoch, within = ti.cast(place // listed, ti.i32), ti.cast(place % listed, ti.i32)
-    t = store.list[shuffled(within, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
-    chance = at_least(store.error[t] / store.mean_error[None], least)  # NaN would be drawn for ever
-    drawn = chance >= 1.0 or ti.cast(hash_u32(seed, epoch, t + 1), float) * UNIFORM < chance
-    return ti.select(drawn, t, PASSED)
+    t = store.list[shuffle(within, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
+    chance = clamp_low(store.error[t] / store.mean_error[None], least)  # NaN would be drawn for ever
+    drawn = chance >= 1.0 or ti.cast(hash_u32(seed, epoch, t + 1), float) * UNIFORM_SCALE < chance
+    return ti.select(drawn, t, NO_TILE)
 
 
 @ti.kernel
@@ -63,12 +63,12 @@ def choose_tiles(
     for _ in range(1):
         found = 0
         while found < tiles:
-            t = PASSED
+            t = NO_TILE
             if place < start + looked:
                 t = store.at_place[ti.cast(place - start, ti.i32)]
             else:
                 t = tile_at(store, place, listed, seed, least)
-            if t != PASSED:
+            if t != NO_TILE:
                 store.chosen[found] = t
                 found += 1
             place += 1
@@ -86,10 +86,10 @@ def note_errors(store: ti.template(), rays: ti.template(), tiles: int, parts: in
         area = store.tile * store.tile
         total = 0.0
         for p in range(tile * area, tile * area + area):
-            if counts(rays, p):
+            if has_target(rays, p):
                 seen = pixel_seen(rays, p, parts)
                 for c in ti.static(range(3)):
-                    total += (seen[c] - truth(rays, p, background)[c]) ** 2 / (3.0 * area)
+                    total += (seen[c] - target_colour(rays, p, background)[c]) ** 2 / (3.0 * area)
         store.chosen_error[tile] = total
     ti.loop_config(serialize=True)
     for _ in range(1):
@@ -98,5 +98,5 @@ def note_errors(store: ti.template(), rays: ti.template(), tiles: int, parts: in
         mean = 0.0
         for tile in range(tiles):
             mean += store.error[store.chosen[tile]] / tiles
-        before = ti.select(store.mean_error[None] < UNSEEN, store.mean_error[None], mean)
-        store.mean_error[None] = at_least(KEPT * before + (1.0 - KEPT) * mean, 1e-30)
+        before = ti.select(store.mean_error[None] < UNDRAWN_ERROR, store.mean_error[None], mean)
+        store.mean_error[None] = clamp_low(ERROR_DECAY * before + (1.0 - ERROR_DECAY) * mean, 1e-30)

@@ -10,7 +10,7 @@ from raymarch.kernels.fit.reduce import block_of
 from raymarch.kernels.rays.camera import pixel_of
 from raymarch.kernels.rays.lens import footprint, project
 
-ALPHA = 2  # of 255: a pixel above it shows something
+MAX_EMPTY_ALPHA = 2  # of 255: a pixel above it shows something
 
 
 @ti.func
@@ -21,7 +21,7 @@ def shows(store: ti.template(), view, u0, u1, v0, v1):
     while v <= v1 and not found:
         row = pixel_of(store, view, v, 0)
         for u in range(u0, u1 + 1):
-            found = found or store.pixels[row + u][3] > ALPHA
+            found = found or store.pixels[row + u][3] > MAX_EMPTY_ALPHA
         v += 1
     return found
 

@@ -43,23 +43,23 @@ def charbonnier_slope(x):
 
 
 @ti.func
-def counts(rays: ti.template(), p):
+def has_target(rays: ti.template(), p):
     """Whether pixel p has a target: no mask takes it out."""
     return rays.target[p][3] >= 0.0
 
 
 @ti.kernel
-def counting(rays: ti.template(), count: int) -> int:
+def count_targets(rays: ti.template(), count: int) -> int:
     """Count of the pixels that have a target."""
     found = 0
     for p in range(count):
-        if counts(rays, p):
+        if has_target(rays, p):
             found += 1
     return found
 
 
 @ti.func
-def truth(rays: ti.template(), p, background):
+def target_colour(rays: ti.template(), p, background):
     """Target colour of pixel p, over the background."""
     t = rays.target[p]
     return ti.Vector([t[0], t[1], t[2]]) * t[3] + background * (1.0 - t[3])
@@ -76,10 +76,10 @@ def robust_loss(
     """
     for p in range(count):
         total = 0.0
-        if counts(rays, p):
+        if has_target(rays, p):
             seen = pixel_seen(rays, p, parts)
             for c in ti.static(range(3)):
-                d = seen[c] - truth(rays, p, background)[c]
+                d = seen[c] - target_colour(rays, p, background)[c]
                 total += scale * scale * value(d / scale) / 3.0
             total += opacity * (seen[3] - (1.0 - rays.target[p][3])) ** 2
         rays.loss[None] += ti.cast(total, ti.f64) / counted
@@ -92,11 +92,11 @@ def robust_loss_adjoint(
 ):  # fmt: skip
     """image.grad += loss.grad times the derivative of `robust_loss`, to each ray of a pixel its part."""
     for p in range(count):
-        if counts(rays, p):
+        if has_target(rays, p):
             each = ti.cast(rays.loss.grad[None] / counted, float) / parts
             seen, d_seen = pixel_seen(rays, p, parts), ti.Vector.zero(float, 4)
             for c in ti.static(range(3)):
-                d_seen[c] = each / 3.0 * scale * slope((seen[c] - truth(rays, p, background)[c]) / scale)
+                d_seen[c] = each / 3.0 * scale * slope((seen[c] - target_colour(rays, p, background)[c]) / scale)
             d_seen[3] = each * opacity * (2.0 * (seen[3] - (1.0 - rays.target[p][3])))
             for part in range(parts):
                 rays.image.grad[p * parts + part] = rays.image.grad[p * parts + part] + d_seen
@@ -107,10 +107,10 @@ def colour_error(rays: ti.template(), count: int, parts: int, background: ti.mat
     """Mean squared error of the colour, clipped to 0..1 as it is for PSNR, of pixels with a target; no gradient."""
     total, counted = ti.cast(0.0, ti.f64), 0
     for p in range(count):
-        if counts(rays, p):
+        if has_target(rays, p):
             counted += 1
             seen = pixel_seen(rays, p, parts)
             for c in ti.static(range(3)):
-                d = ti.min(ti.max(seen[c], 0.0), 1.0) - truth(rays, p, background)[c]
+                d = ti.min(ti.max(seen[c], 0.0), 1.0) - target_colour(rays, p, background)[c]
                 total += ti.cast(d * d, ti.f64)
     return total / (3.0 * ti.max(counted, 1))

@@ -2,13 +2,13 @@
 
 import taichi as ti
 
-from raymarch.kernels.fit.losses import counts, truth
+from raymarch.kernels.fit.losses import has_target, target_colour
 from raymarch.kernels.rays.camera import corner_of, pixel_seen
-from raymarch.views.exposure import BRIGHT, DARK, MOMENTS, OPAQUE
+from raymarch.views.exposure import MAX_UNCLIPPED, MIN_OPAQUE_ALPHA, MIN_UNCLIPPED, MOMENTS
 
 NUMBERS_A_VIEW = 3 * MOMENTS  # of each moment those of the channels, side by side
-BEHIND = 6  # weight T (image - truth) and weight T^2 in each channel
-NUMBERS = NUMBERS_A_VIEW + BEHIND
+BACKGROUND_NUMBERS = 6  # weight T (image - truth) and weight T^2 in each channel
+NUMBERS = NUMBERS_A_VIEW + BACKGROUND_NUMBERS
 
 
 @ti.kernel
@@ -32,13 +32,13 @@ def add_photometry(
             for c in ti.static(range(3)):
                 gain, offset = store.exposure[view][c], store.exposure[view][3 + c]
                 x, y = seen[c], gain * rays.target[p][c] + offset
-                if alpha > OPAQUE and DARK < y < BRIGHT:
+                if alpha > MIN_OPAQUE_ALPHA and MIN_UNCLIPPED < y < MAX_UNCLIPPED:
                     w = 1.0 / ti.max(ti.abs(gain * x + offset - y) / robust, 1.0)
                     of_pixel = ti.Vector([w, w * x, w * y, w * x * x, w * x * y])
                     for k in ti.static(range(MOMENTS)):
                         total[3 * k + c] += ti.cast(of_pixel[k], ti.f64)
-                if counts(rays, p):
-                    d = x - truth(rays, p, background)[c]
+                if has_target(rays, p):
+                    d = x - target_colour(rays, p, background)[c]
                     w = 1.0 / ti.max(ti.abs(d) / robust, 1.0)
                     total[NUMBERS_A_VIEW + c] += ti.cast(w * T * d, ti.f64)
                     total[NUMBERS_A_VIEW + 3 + c] += ti.cast(w * T * T, ti.f64)
@@ -49,7 +49,7 @@ def add_photometry(
             if sums.view_of_tile[tile] == view:
                 for k in range(NUMBERS_A_VIEW):
                     sums.moments[view, k] += sums.of_tile[tile, k]
-    for k in range(BEHIND):
+    for k in range(BACKGROUND_NUMBERS):
         total = sums.behind[k]
         for tile in range(tiles):
             total += sums.of_tile[tile, NUMBERS_A_VIEW + k]

@@ -3,19 +3,26 @@
 import taichi as ti
 
 from raymarch.kernels.field.bricks import (
-    SAMPLES,
+    BRICK_SAMPLES,
     block_at,
     first_block,
+    gradient_index,
     is_sparse,
     position_of_block,
     sample_of_block,
-    summed,
 )
-from raymarch.kernels.field.touched import BITS, place_of_word, reached, sample_of_word, word_of_block, words_of
-from raymarch.kernels.numeric import finite
+from raymarch.kernels.field.touched import (
+    WORD_BITS,
+    place_of_word,
+    reached_samples,
+    sample_of_word,
+    word_of_block,
+    words_of,
+)
+from raymarch.kernels.numeric import is_finite
 
 
-def own_slots(grid) -> int:
+def direct_slots(grid) -> int:
     """Count of slots that are the gradient itself, and not to be added to it."""
     return 1 if is_sparse(grid.table) else 0
 
@@ -27,7 +34,7 @@ def block_of(b, blocks):
 
 
 @ti.func
-def taken(part: ti.template(), slot, I):
+def take_slot(part: ti.template(), slot, I):
     """What a slot holds of sample I, which becomes 0."""
     at = ti.Vector([slot, I[0], I[1], I[2]])
     value = part[at]
@@ -43,16 +50,16 @@ def sum_of_samples(grid: ti.template(), J):
         for j in range(grid.block):
             for k in range(grid.block):
                 I = sample_of_block(grid, J, i, j, k)
-                G = summed(grid, I)
+                G = gradient_index(grid, I)
                 d_density = grid.g_density[G]
-                for s in ti.static(range(own_slots(grid), grid.slots)):
-                    d_density += taken(grid.d_density, s, I)
+                for s in ti.static(range(direct_slots(grid), grid.slots)):
+                    d_density += take_slot(grid.d_density, s, I)
                 grid.g_density[G] = d_density
                 total += d_density
                 if ti.static(grid.degree == 0):
                     d_features = grid.g_features[G]
-                    for s in ti.static(range(own_slots(grid), grid.slots)):
-                        d_features += taken(grid.d_features, s, I)
+                    for s in ti.static(range(direct_slots(grid), grid.slots)):
+                        d_features += take_slot(grid.d_features, s, I)
                     grid.g_features[G] = d_features
                     total += d_features.sum()
     return total
@@ -64,19 +71,19 @@ def sum_of_features(grid: ti.template(), J):
     total = ti.cast(0.0, float)
     for w in range(ti.static(words_of(grid))):
         W = word_of_block(grid, J, w)
-        of_slot, word = reached(grid, place_of_word(grid, position_of_block(grid, J), w)), 0
+        of_slot, word = reached_samples(grid, place_of_word(grid, position_of_block(grid, J), w)), 0
         for s in ti.static(range(grid.slots)):
             word |= of_slot[s]
         if word != 0:
             grid.feature_samples[W] |= word
-            for n in range(BITS):
+            for n in range(WORD_BITS):
                 if (word >> n) & 1:
                     I = sample_of_word(grid, W, n)
-                    G = summed(grid, I)
+                    G = gradient_index(grid, I)
                     d_features = grid.g_features[G]
-                    for s in ti.static(range(own_slots(grid), grid.slots)):
+                    for s in ti.static(range(direct_slots(grid), grid.slots)):
                         if (of_slot[s] >> n) & 1:
-                            d_features += taken(grid.d_features, s, I)
+                            d_features += take_slot(grid.d_features, s, I)
                     grid.g_features[G] = d_features
                     total += d_features.sum()
     return total
@@ -111,7 +118,7 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
             total = sum_of_samples(grid, J)
             if ti.static(grid.degree > 0):
                 total += sum_of_features(grid, J)
-            if grid.nonfinite_step[None] == 0 and not finite(total):
+            if grid.nonfinite_step[None] == 0 and not is_finite(total):
                 grid.nonfinite_step[None] = 1
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         J = block_of(b, blocks)
@@ -120,7 +127,7 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
             if ti.static(grid.degree > 0):
                 forget_cells(grid, J)
     if ti.static(is_sparse(grid.table)):
-        for n in range(SAMPLES):  # what was added where no brick is
+        for n in range(BRICK_SAMPLES):  # what was added where no brick is
             for s in ti.static(range(grid.slots)):
                 grid.d_density[s, 0, 0, n] = 0
                 grid.d_features[s, 0, 0, n] = 0

@@ -8,13 +8,13 @@ A penalty comes as two functions that are compiled in, its value and its slope, 
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import at, block_at, is_sparse, present, summed
-from raymarch.kernels.field.gather import add
-from raymarch.kernels.field.touched import ALL, word_of
+from raymarch.kernels.field.bricks import block_at, gradient_index, is_present, is_sparse, sample_index
+from raymarch.kernels.field.gather import accumulate
+from raymarch.kernels.field.touched import ALL_BITS, word_of
 from raymarch.kernels.fit.reduce import block_of
-from raymarch.kernels.numeric import finite, hash_u32
+from raymarch.kernels.numeric import hash_u32, is_finite
 
-EDGE = 4
+TILE_EDGE = 4
 EPS_DENSITY = 0.1
 EPS_FEATURES = 0.02
 DENSITY_DIFFERENCE = "density difference"  # of raw densities, neighbours along each axis
@@ -57,21 +57,21 @@ def sparsity_slope(x):
 
 
 @ti.func
-def chosen(grid: ti.template(), B, b, shift, shape, seed, step, chance):
+def is_drawn(grid: ti.template(), B, b, shift, shape, seed, step, chance):
     """Random draw: whether the block is taken this step and lies on an occupied block of the layout."""
-    middle = ti.min(ti.max(B * EDGE - shift + EDGE // 2, 0), shape - 1) // grid.block
+    middle = ti.min(ti.max(B * TILE_EDGE - shift + TILE_EDGE // 2, 0), shape - 1) // grid.block
     return hash_u32(seed, step, b) < chance and grid.block_occupied[block_at(grid, middle)] != 0
 
 
 @ti.func
 def has_neighbour(grid: ti.template(), local, I, shape, a: ti.template()):
     """Whether the next voxel up along axis `a` is in the same block, in the level, and in the same box."""
-    found = local[a] + 1 < EDGE and I[a] + 1 < shape[a]
+    found = local[a] + 1 < TILE_EDGE and I[a] + 1 < shape[a]
     if ti.static(grid.boxes > 1 and a == 0):
         found = found and (I[a] + 1) % (shape[a] // grid.boxes) != 0
     if ti.static(is_sparse(grid.table)):
         if found:
-            found = present(grid, I + ti.Vector.unit(3, a, ti.i32))
+            found = is_present(grid, I + ti.Vector.unit(3, a, ti.i32))
     return found
 
 
@@ -81,14 +81,14 @@ def is_in(grid: ti.template(), I, shape):
     found = all(I >= 0) and all(I < shape)
     if ti.static(is_sparse(grid.table)):
         if found:
-            found = present(grid, I)
+            found = is_present(grid, I)
     return found
 
 
 @ti.func
-def watch(grid: ti.template(), d):
+def note_not_finite(grid: ti.template(), d):
     """Note a gradient that is not finite, as `reduce_slots` does of the blocks that rays met: others are moved too."""
-    if grid.nonfinite_step[None] == 0 and not finite(d):
+    if grid.nonfinite_step[None] == 0 and not is_finite(d):
         grid.nonfinite_step[None] = 1
 
 
@@ -106,47 +106,51 @@ def regularise(
     """
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         B = block_of(b, blocks)
-        if chosen(grid, B, b, shift, shape, seed, step, chance):
+        if is_drawn(grid, B, b, shift, shape, seed, step, chance):
             owed, total = ti.cast(weight, float), ti.cast(0.0, ti.f64)
-            for i, j, k in ti.ndrange(EDGE, EDGE, EDGE):
+            for i, j, k in ti.ndrange(TILE_EDGE, TILE_EDGE, TILE_EDGE):
                 local = ti.Vector([i, j, k])
-                I = B * EDGE - shift + local
+                I = B * TILE_EDGE - shift + local
                 if is_in(grid, I, shape):
                     if ti.static(of == OPTICAL_DEPTH):
-                        raw = grid.density[at(grid, I)] + grid.shift[None]
+                        raw = grid.density[sample_index(grid, I)] + grid.shift[None]
                         x = activation.density(variant, raw)
                         total += weight * value(x)
                         d = owed * slope(x) * activation.density_slope(variant, raw)
-                        add(grid.g_density, summed(grid, at(grid, I)), d)
-                        watch(grid, d)
+                        accumulate(grid.g_density, gradient_index(grid, sample_index(grid, I)), d)
+                        note_not_finite(grid, d)
                     elif ti.static(of == DENSITY_DIFFERENCE):
                         d = ti.cast(0.0, float)
                         for a in ti.static(range(3)):
                             if has_neighbour(grid, local, I, shape, a):
                                 N = I + ti.Vector.unit(3, a, ti.i32)
-                                x = grid.density[at(grid, N)] - grid.density[at(grid, I)]
+                                x = grid.density[sample_index(grid, N)] - grid.density[sample_index(grid, I)]
                                 total += weight * value(x)
                                 upper = owed * slope(x)
                                 d -= upper
-                                add(grid.g_density, summed(grid, at(grid, N)), upper)
-                        add(grid.g_density, summed(grid, at(grid, I)), d)
-                        watch(grid, d)
+                                accumulate(grid.g_density, gradient_index(grid, sample_index(grid, N)), upper)
+                        accumulate(grid.g_density, gradient_index(grid, sample_index(grid, I)), d)
+                        note_not_finite(grid, d)
                     else:
                         d_features = ti.Vector.zero(float, grid.features.n)
                         for a in ti.static(range(3)):
                             if has_neighbour(grid, local, I, shape, a):
                                 N = I + ti.Vector.unit(3, a, ti.i32)
-                                x, part = grid.features[at(grid, N)] - grid.features[at(grid, I)], 0.0
+                                x, part = (
+                                    grid.features[sample_index(grid, N)] - grid.features[sample_index(grid, I)],
+                                    0.0,
+                                )
                                 upper = x
                                 for c in ti.static(range(grid.features.n)):
                                     part += value(x[c])
                                     upper[c] = owed * slope(x[c])
                                 total += weight * part
                                 d_features -= upper
-                                add(grid.g_features, summed(grid, at(grid, N)), upper)
-                        add(grid.g_features, summed(grid, at(grid, I)), d_features)
-                        watch(grid, d_features.sum())
+                                accumulate(grid.g_features, gradient_index(grid, sample_index(grid, N)), upper)
+                        accumulate(grid.g_features, gradient_index(grid, sample_index(grid, I)), d_features)
+                        note_not_finite(grid, d_features.sum())
                         if ti.static(grid.degree > 0):
-                            grid.feature_samples[word_of(grid, at(grid, I))] = ALL  # others write to the word too
+                            # others write to the word too
+                            grid.feature_samples[word_of(grid, sample_index(grid, I))] = ALL_BITS
                     grid.block_has_gradient[block_at(grid, I // grid.block)] = ti.u8(1)
             rays.loss[None] += total

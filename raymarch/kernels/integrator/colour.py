@@ -3,13 +3,13 @@
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.gather import gather, gather_slope
 from raymarch.kernels.field.harmonics import basis_slope
 from raymarch.kernels.field.touched import add_features
 from raymarch.kernels.integrator.composited import Quantity, composited, worth_of_light
+from raymarch.kernels.integrator.lookahead import background_gain, remaining_at_first
 from raymarch.kernels.integrator.mode import background_of
-from raymarch.kernels.integrator.remaining import gain_behind, remaining_at_first
 from raymarch.kernels.integrator.sample import colour_at, fetch
 from raymarch.kernels.integrator.scene import Scene
 
@@ -36,7 +36,7 @@ def read(scene: ti.template(), ray: ti.template(), at: ti.template(), shade):
     if ti.static(scene.variant.mode.classifies):
         colour = ti.Vector([shade[0], shade[1], shade[2]])
     elif ti.static(scene.variant.mode.colour):
-        place = where(scene.grid, at.cell)
+        place = cell_index(scene.grid, at.cell)
         own = colour_at(scene.grid, scene.variant, place, at.f, ray.Y, fetch(scene.grid, place, at.f))
         colour = ti.Vector([own[0], own[1], own[2]])
     return colour
@@ -62,7 +62,7 @@ def look(scene: ti.template(), ray: ti.template(), at: ti.template(), o: ti.temp
 @ti.func
 def own_slopes(scene: ti.template(), ray: ti.template(), at: ti.template(), seen: ti.template()):
     """Colour of `sum_k c_k Y_k` and its derivatives."""
-    v, vx, vy, vz = gather_slope(scene.grid.features, where(scene.grid, at.cell), at.f)
+    v, vx, vy, vz = gather_slope(scene.grid.features, cell_index(scene.grid, at.cell), at.f)
     slope_of_Y, total = basis_slope(scene.grid.degree, ray.heading), ti.Vector.zero(float, 3)
     by_place, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
     for k in ti.static(range((scene.grid.degree + 1) ** 2)):
@@ -93,7 +93,7 @@ def pull(scene: ti.template(), ray: ti.template(), at: ti.template(), seen: ti.t
             for b in ti.static(range((scene.grid.degree + 1) ** 2)):
                 for c in ti.static(range(3)):
                     d_features[3 * b + c] = ray.Y[b] * d_sum[c]
-            add_features(scene.grid, slot, where(scene.grid, at.cell), at.f, d_features)
+            add_features(scene.grid, slot, cell_index(scene.grid, at.cell), at.f, d_features)
         d.p += seen.by_place.transpose() @ d_y
         d.view += seen.by_heading.transpose() @ d_y
 
@@ -127,7 +127,7 @@ def finish(scene: ti.template(), ray: ti.template(), state: ti.template()):
 def start_pull(scene: ti.template(), ray: ti.template()):
     d_image = scene.rays.image.grad[ray.r]
     remaining, carry = remaining_at_first(scene.rays, scene.variant, ray.r, ray.background)
-    behind = gain_behind(scene.variant, d_image, ray.background)
+    behind = background_gain(scene.variant, d_image, ray.background)
     return worth_of_light(ti.Vector([d_image[0], d_image[1], d_image[2]]), remaining, carry, behind)
 
 

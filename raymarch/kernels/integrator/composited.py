@@ -12,20 +12,20 @@ import taichi as ti
 
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.tables import (
-    FARTHEST,
+    MAX_KNOT_VALUE,
     add_to_knots,
-    classified,
+    classify,
     extinction,
     knot_below,
     shade_of,
     slope_of,
 )
 from raymarch.kernels.integrator.integrand import Integrand
+from raymarch.kernels.integrator.lookahead import LOOKAHEAD_FRACTION, optical_depth_gradient, pass_sample
 from raymarch.kernels.integrator.loops import along_steps, move_of
 from raymarch.kernels.integrator.mode import composite, contributes, is_alive
-from raymarch.kernels.integrator.remaining import FADED, optical_depth_gradient, pass_sample
 from raymarch.kernels.integrator.scene import Scene
-from raymarch.kernels.numeric import at_least, at_most
+from raymarch.kernels.numeric import clamp_high, clamp_low
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def optics_of(scene: ti.template(), ray: ti.template(), at: ti.template()):
         if ti.static(within_interval(scene)):
             o.knot = ti.max(at.k, 0)
             above = sigma - scene.rays.table.place[None][0] - scene.rays.table.above[o.knot]
-            o.beyond = at_most(at_least(above, 0.0), FARTHEST)
+            o.beyond = clamp_high(clamp_low(above, 0.0), MAX_KNOT_VALUE)
             o.shade_by_x = scene.rays.table.rise[o.knot] * ti.select(at.k >= 0, by_x, 0.0)
         else:
             o.knot, o.beyond = knot_below(scene.rays.table, sigma)
@@ -85,7 +85,7 @@ def depth_and_shade(scene: ti.template(), ray: ti.template(), at: ti.template())
         tau, shade = o.sigma * at.width, o.shade
     else:
         shade[3] = at.x
-        tau, shade = classified(scene.rays, scene.variant, shade, ti.cast(0.0, float), ray.inverse_scale, at.width)
+        tau, shade = classify(scene.rays, scene.variant, shade, ti.cast(0.0, float), ray.inverse_scale, at.width)
     return tau, shade
 
 
@@ -147,7 +147,7 @@ def pull(
 @ti.func
 def look_ahead(scene: ti.template(), ray: ti.template(), s, k, T, back: ti.template()):
     """Find anew what light before sample k of segment s is worth, where what was known of it has faded."""
-    if ti.abs(back.carry) < FADED:
+    if ti.abs(back.carry) < LOOKAHEAD_FRACTION:
         on = ti.Struct(T=T, dot_T=ti.cast(1.0, float), gain=ti.cast(0.0, float), d_y=back.d_y)
         nothing = ti.Struct(none=0)
         along_steps(scene.ahead, ray, s, k, on, nothing, nothing)

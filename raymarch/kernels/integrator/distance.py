@@ -12,8 +12,8 @@ import taichi as ti
 from raymarch.kernels.integrator.composited import Quantity, composited, worth_of_light
 from raymarch.kernels.rays.rays import distance_of
 
-MET = 0.01  # opacity under which a ray counts as having met nothing
-LEAST = 1e-12  # of the weights' sum
+MIN_OPACITY = 0.01  # opacity under which a ray counts as having met nothing
+MIN_WEIGHT_SUM = 1e-12  # of the weights' sum
 
 
 @ti.func
@@ -53,7 +53,7 @@ def write_depth(scene: ti.template(), ray: ti.template(), met, moment, weights):
 
 @ti.func
 def finish(scene: ti.template(), ray: ti.template(), state: ti.template()):
-    write_depth(scene, ray, 1.0 - state.T >= MET, state.sum[0], ti.max(state.sum[1], LEAST))
+    write_depth(scene, ray, 1.0 - state.T >= MIN_OPACITY, state.sum[0], ti.max(state.sum[1], MIN_WEIGHT_SUM))
 
 
 @ti.func

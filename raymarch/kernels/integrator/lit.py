@@ -17,14 +17,14 @@ from raymarch.kernels.light.gradient import normal_slope, normal_slope_tangent, 
 from raymarch.kernels.light.occlusion import add_openness, openness, openness_slopes, openness_tangent
 from raymarch.kernels.light.shading import (
     AMBIENT,
-    REACH,
+    OCCLUSION_REACH,
     along_sphere,
     index_slope,
     normal_of,
-    painted,
     shade,
     shade_adjoint,
     shade_tangent,
+    surface_colour,
     world_slope,
 )
 
@@ -38,7 +38,7 @@ def point_of(at: ti.template()):
 @ti.func
 def reach_of(scene: ti.template()):
     """How far occlusion looks [world unit]; 0 for none."""
-    return scene.rays.shading[None][REACH]
+    return scene.rays.shading[None][OCCLUSION_REACH]
 
 
 @ti.func
@@ -53,7 +53,7 @@ def normal_at(scene: ti.template(), ray: ti.template(), at: ti.template()):
 def read(scene: ti.template(), ray: ti.template(), at: ti.template(), table):
     """Colour (3,), lit by the slope of the raw density, whose sign does not matter."""
     n, _scale, _G, _K = normal_at(scene, ray, at)
-    own, _seen = painted(scene.rays, colour.read(scene, ray, at, table))
+    own, _seen = surface_colour(scene.rays, colour.read(scene, ray, at, table))
     lit = shade(scene.rays, own, n, -ray.heading)
     if ti.static(scene.variant.mode.classifies):  # an isosurface has no occlusion
         if reach_of(scene) > 0:
@@ -75,7 +75,7 @@ def look(scene: ti.template(), ray: ti.template(), at: ti.template(), o: ti.temp
     )  # fmt: skip
     if on:
         seen.n, seen.scale, seen.G, seen.K = normal_at(scene, ray, at)
-        seen.painted, seen.shown = painted(scene.rays, seen.own.y)
+        seen.painted, seen.shown = surface_colour(scene.rays, seen.own.y)
         seen.y = shade(scene.rays, seen.painted, seen.n, -ray.heading)
         if ti.static(scene.dots_move):
             seen.dot_G = normal_slope_tangent(scene.grid, scene.dots.density, scene.rays, at.box, at.cell, at.f)

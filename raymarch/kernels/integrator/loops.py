@@ -9,17 +9,17 @@ mean for samples, ends and rays stands here.
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear, trilinear_slope, weights
 from raymarch.kernels.field.gather import gather, gather_slope, scatter
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.scene import PULL, PUSH, VALUE, carried, ray_of, segment_of
 from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.cells import cell_at, exit_of, is_inside, next_cell
-from raymarch.kernels.rays.meeting import meet_adjoint, meet_tangent
 from raymarch.kernels.rays.rays import empty_steps, step_at, steps_of, widths_of
+from raymarch.kernels.rays.segment_ends import meet_adjoint, meet_tangent
 
-GAUSS = 0.28867513459481287  # of a cell's length, from its middle to each of two points: 1 / (2 sqrt 3)
+GAUSS_OFFSET = 0.28867513459481287  # of a cell's length, from its middle to each of two points: 1 / (2 sqrt 3)
 
 
 # Visits: what each task does at a sample.
@@ -172,7 +172,7 @@ def at_step(
 ):  # fmt: skip
     """Sample of step k, of which the n-th is the last."""
     cell = ti.cast(p, ti.i32)
-    f, place = p - cell, where(scene.grid, cell)
+    f, place = p - cell, cell_index(scene.grid, cell)
     x, slope = ti.cast(0.0, float), ti.Vector.zero(float, 3)
     if ti.static(scene.sloped):
         x, slope[0], slope[1], slope[2] = gather_slope(scene.grid.density, place, f)
@@ -233,11 +233,11 @@ def whole_cell(
 ):  # fmt: skip
     """Both points of a cell of the segment's box, from t0 to t1 behind where the ray enters that."""
     cell = own + seg.first
-    place = where(scene.grid, cell)
+    place = cell_index(scene.grid, cell)
     v, d_v = corners_of_cell(scene.grid.density, place), ti.Vector.zero(float, 8)
-    middle, apart = seg.entry + 0.5 * (t0 + t1) * seg.way - own, GAUSS * (t1 - t0) * seg.way
+    middle, apart = seg.entry + 0.5 * (t0 + t1) * seg.way - own, GAUSS_OFFSET * (t1 - t0) * seg.way
     for q in ti.static(range(2)):
-        share = ti.static(0.5 + (2 * q - 1) * GAUSS)
+        share = ti.static(0.5 + (2 * q - 1) * GAUSS_OFFSET)
         f = middle + ti.static(2 * q - 1) * apart
         at = ti.Struct(
             s=seg.s, k=0, box=seg.box, scale=seg.scale, cell=cell, f=f, t=seg.near + t0 + share * (t1 - t0),
@@ -319,7 +319,7 @@ def integrate_pull(
     dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """Its adjoint: gradients of samples and table, by slots, and those of the rays."""
-    if ti.static(scene.by_volume and runtime.on_cpu()):
+    if ti.static(scene.by_volume and runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * scene.grid.slots):
             if i % TASK_STRIDE == 0:
                 slot, run_length = i // TASK_STRIDE, RAYS_PER_CHUNK * scene.grid.slots

@@ -10,29 +10,29 @@ midpoints of steps dt from `near`, and one shorter last step, so that the widths
 
 import taichi as ti
 
-from raymarch.kernels.field.tables import classified
+from raymarch.kernels.field.tables import classify
 from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive
 from raymarch.kernels.integrator.sample import (
     colour_at,
     densities_of_group,
     depths_of_group,
     fetch,
-    goes_long,
     group_size,
-    grouped,
     keep_colour,
     keep_densities,
-    keeps,
-    located,
+    keeps_samples,
+    locate,
     march_long_groups,
     place_in_group,
     ray_segment,
+    uses_groups,
+    uses_long_groups,
     weighted_colour,
 )
-from raymarch.kernels.rays.rays import place_of, steps_ahead
+from raymarch.kernels.rays.rays import place_of, steps_to_skip
 
 
-def paired(grid, variant) -> bool:
+def uses_pairs(grid, variant) -> bool:
     """Whether whole steps go in pairs or long groups: where a sample is one read, and all steps are as long."""
     return (grid.degree == 0 or variant.mode.classifies) and not variant.jittered and not variant.mode.looks_ahead
 
@@ -50,17 +50,17 @@ def march_group(
     _entry, _d, _length, _step, _phase, first, end = place
     raws = densities_of_group(grid, variant, place)
     taus, passing = depths_of_group(variant, place, raws, shift, inverse_scale)
-    if ti.static(keeps(grid, rays, variant)):
+    if ti.static(keeps_samples(grid, rays, variant)):
         keep_densities(rays, r, first, looked, raws)
     last = ti.min(first + ti.static(group_size()), end)
     while k < last and is_alive(variant, T, min_transmittance):
         weight, T_after = variant.mode.composite(T, taus[k - first], passing[k - first])
         if contributes(variant, weight, min_weight):
             p, _width = place_in_group(variant, place, k - first)
-            cell, f = located(grid, p)
+            cell, f = locate(grid, p)
             colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, 4))
             light += weight * colour
-            if ti.static(keeps(grid, rays, variant)):
+            if ti.static(keeps_samples(grid, rays, variant)):
                 keep_colour(rays, r, k, kept, colour)
                 kept += 1
         T = T_after
@@ -80,11 +80,11 @@ def march_pairs(
     T_between, before = T, sum_odd
     while k + 1 < end and is_alive(variant, T, min_transmittance):
         t, t2 = (k + 0.5) * step, (k + 1.5) * step
-        cell, f = located(grid, entry + t * d)
-        cell2, f2 = located(grid, entry + t2 * d)
+        cell, f = locate(grid, entry + t * d)
+        cell2, f2 = locate(grid, entry + t2 * d)
         raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
-        tau, raw = classified(rays, variant, raw, shift, inverse_scale, step)
-        tau2, raw2 = classified(rays, variant, raw2, shift, inverse_scale, step)
+        tau, raw = classify(rays, variant, raw, shift, inverse_scale, step)
+        tau2, raw2 = classify(rays, variant, raw2, shift, inverse_scale, step)
         weight, T_between = composite(variant, T, tau)
         weight2, T_after = composite(variant, T_between, tau2)
         sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
@@ -107,17 +107,17 @@ def march_segment(
     k, looked, kept = 0, 0, 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
         ahead, _ = place_of(variant, entry, d, length, step, phase, k)
-        empty, full = steps_ahead(grid, per_index, ahead, d, step)
+        empty, full = steps_to_skip(grid, per_index, ahead, d, step)
         k += empty
         end = ti.min(k + full, n + 1)
-        if ti.static(paired(grid, variant)):
-            march_run = ti.static(march_long_groups if goes_long(grid, variant) else march_pairs)
+        if ti.static(uses_pairs(grid, variant)):
+            march_run = ti.static(march_long_groups if uses_long_groups(grid, variant) else march_pairs)
             march_run(
                 grid, rays, variant, entry, d, step, ti.min(end, n), Y,
                 shift, inverse_scale, min_transmittance, min_weight, k, T, sum_even, sum_odd,
             )  # fmt: skip
         while k < end and is_alive(variant, T, min_transmittance):
-            if ti.static(grouped(grid, variant)):
+            if ti.static(uses_groups(grid, variant)):
                 first = k  # a copy, which stays
                 place = (entry, d, length, step, phase, first, end)
                 march_group(
@@ -127,8 +127,8 @@ def march_segment(
                 looked += ti.min(ti.static(group_size()), end - first)
             else:
                 p, width = place_of(variant, entry, d, length, step, phase, k)
-                cell, f = located(grid, p)
-                tau, raw = classified(rays, variant, fetch(grid, cell, f), shift, inverse_scale, width)
+                cell, f = locate(grid, p)
+                tau, raw = classify(rays, variant, fetch(grid, cell, f), shift, inverse_scale, width)
                 weight, T_after = composite(variant, T, tau)
                 sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
                 T = T_after

@@ -7,30 +7,30 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.field.touched import mark
-from raymarch.kernels.integrator.march import paired
+from raymarch.kernels.integrator.lookahead import remaining_again, remaining_at_first
+from raymarch.kernels.integrator.march import uses_pairs
 from raymarch.kernels.integrator.mode import is_alive
-from raymarch.kernels.integrator.remaining import remaining_again, remaining_at_first
 from raymarch.kernels.integrator.sample import (
     densities_again,
     fetch,
     group_size,
-    grouped,
-    located,
+    locate,
     optics_of,
     optics_of_group,
     place_in_group,
     ray_segment,
+    uses_groups,
 )
 from raymarch.kernels.integrator.sample_adjoint import (
     adjoint_of_classified,
     adjoint_of_packed,
     adjoint_of_sample,
-    camera_ahead,
-    share_at,
-    share_of_gradient,
+    gradient_fraction,
+    gradient_fraction_of_sample,
+    segment_from_camera,
 )
 from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.rays import place_of, steps_ahead
+from raymarch.kernels.rays.rays import place_of, steps_to_skip
 
 
 @ti.func
@@ -41,34 +41,34 @@ def adjoint_of_segment(
 ):  # fmt: skip
     """Adjoint of segment s of ray r, `march_segment`'s loop again; its last arguments are those behind it, then."""
     entry, d, length, Y, step, phase, n = segment
-    begin, unit = camera_ahead(grid, rays, variant, r, s)
+    begin, unit = segment_from_camera(grid, rays, variant, r, s)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     k, looked, kept = 0, 0, 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
         ahead, _ = place_of(variant, entry, d, length, step, phase, k)
-        empty, full = steps_ahead(grid, per_index, ahead, d, step)
+        empty, full = steps_to_skip(grid, per_index, ahead, d, step)
         k += empty
         end = ti.min(k + full, n + 1)
-        if ti.static(paired(grid, variant) and not variant.mode.classifies):
+        if ti.static(uses_pairs(grid, variant) and not variant.mode.classifies):
             T_between, last = T, ti.min(end, n)
             while k + 1 < last and is_alive(variant, T, min_transmittance):
                 t, t2 = (k + 0.5) * step, (k + 1.5) * step
-                cell, f = located(grid, entry + t * d)
-                cell2, f2 = located(grid, entry + t2 * d)
+                cell, f = locate(grid, entry + t * d)
+                cell2, f2 = locate(grid, entry + t2 * d)
                 raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
                 tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2[3], shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_packed(
                     grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, cell, f, raw, Y,
                     tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0,
-                    share_of_gradient(rays, variant, begin, unit, t),
+                    gradient_fraction(rays, variant, begin, unit, t),
                 )  # fmt: skip
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
                 T, remaining, carry, more = adjoint_of_packed(
                     grid, rays, variant, (r, s, k + 2, dt, min_transmittance, background), slot, cell2, f2, raw2, Y,
                     tau2, slope2, e2, T_between, remaining, carry, d_colour, min_weight, on,
-                    share_of_gradient(rays, variant, begin, unit, t2),
+                    gradient_fraction(rays, variant, begin, unit, t2),
                 )  # fmt: skip
                 sum_odd += more
                 mark(grid, cell, cell2)
@@ -76,7 +76,7 @@ def adjoint_of_segment(
             if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
                 T = T_between
         while k < end and is_alive(variant, T, min_transmittance):
-            if ti.static(grouped(grid, variant)):
+            if ti.static(uses_groups(grid, variant)):
                 first, last = k, ti.min(k + ti.static(group_size()), end)  # copies, which stay
                 place = (entry, d, length, step, phase, first, end)
                 raws = densities_again(grid, rays, variant, r, looked, place)
@@ -89,7 +89,7 @@ def adjoint_of_segment(
                             remaining, carry,
                         )  # fmt: skip
                     p, _width = place_in_group(variant, place, k - first)
-                    share = share_at(rays, variant, begin, unit, length, step, phase, k)
+                    share = gradient_fraction_of_sample(rays, variant, begin, unit, length, step, phase, k)
                     T, remaining, carry = adjoint_of_sample(
                         grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, r, k, kept, p, Y,
                         taus[k - first], slopes[k - first], passing[k - first], T, remaining, carry, d_colour,
@@ -103,8 +103,8 @@ def adjoint_of_segment(
                         remaining, carry,
                     )  # fmt: skip
                 p, width = place_of(variant, entry, d, length, step, phase, k)
-                share = share_at(rays, variant, begin, unit, length, step, phase, k)
-                cell, f = located(grid, p)
+                share = gradient_fraction_of_sample(rays, variant, begin, unit, length, step, phase, k)
+                cell, f = locate(grid, p)
                 raw = fetch(grid, cell, f)
                 if ti.static(variant.mode.classifies):
                     T, remaining, carry = adjoint_of_classified(
@@ -156,7 +156,7 @@ def march_adjoint(
     dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """d_density, d_features += (d image / d them)' d_image, every so many rays to the next slot's own buffer."""
-    if ti.static(runtime.on_cpu()):
+    if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * grid.slots):
             if i % TASK_STRIDE == 0:
                 slot = i // TASK_STRIDE

@@ -2,9 +2,9 @@
 
 import taichi as ti
 
-from raymarch.kernels.field.tables import classified
+from raymarch.kernels.field.tables import classify
 from raymarch.kernels.integrator.mode import composite, is_alive
-from raymarch.kernels.integrator.sample import fetch, located, ray_segment
+from raymarch.kernels.integrator.sample import fetch, locate, ray_segment
 from raymarch.kernels.rays.rays import empty_steps, place_of
 
 
@@ -27,9 +27,9 @@ def mark_seen(
                 if skip > 0:
                     k += skip
                 else:
-                    place, f = located(grid, p)
+                    place, f = locate(grid, p)
                     raw = fetch(grid, place, f)
-                    tau, _shade = classified(rays, variant, raw, shift, inverse_scale, width)
+                    tau, _shade = classify(rays, variant, raw, shift, inverse_scale, width)
                     weight, T = composite(variant, T, tau)
                     if weight > least:
                         grid.seen[ti.min(ti.cast(p * per_index, ti.i32), grid.cells[None] - 1)] = ti.u8(1)

@@ -12,8 +12,8 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.integrand import Integrand
 from raymarch.kernels.numeric import exp
 
-MOST = 1e6  # of T, which depths under 0 would make infinite
-FUNCTIONS = ("composite", "tangent", "adjoint", "step_transmittance")
+MAX_TRANSMITTANCE = 1e6  # of T, which depths under 0 would make infinite
+RULE_FUNCTIONS = ("composite", "tangent", "adjoint", "step_transmittance")
 
 
 @ti.func
@@ -23,9 +23,9 @@ def exponential(tau):
 
 
 @ti.func
-def sloping(T):
-    """T where it has a slope, 0 where it is held at `MOST`."""
-    return ti.select(T < MOST, T, 0.0)
+def unclamped(T):
+    """T where it has a slope, 0 where it is held at `MAX_TRANSMITTANCE`."""
+    return ti.select(T < MAX_TRANSMITTANCE, T, 0.0)
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Mode:
         background: whether what is left of T multiplies the background.
         ends: whether a ray may end where T is under `min_transmittance`, and weights under `min_weight` be left out.
         power: the power of T, 0 or 1, that weights are proportional to, if T_after is T times a function of tau: then
-            the radiance still to come is read off the image; of 0, T has no slope from `MOST` on. None for any other
-            rule: the adjoint looks ahead for it.
+            the radiance still to come is read off the image; of 0, T has no slope from `MAX_TRANSMITTANCE` on. None for
+            any other rule: the adjoint looks ahead for it.
         classifies: whether optical depth and colour of a sample are those that a transfer function has for its value.
         saturates: whether T after, where it has no slope by T before, has none by tau either.
         image, distance, normal: integrands of the image, of depth and of normals, where they are not those of all modes
@@ -104,7 +104,7 @@ class Mode:
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:
             raise RaymarchError(f"name is {self.name!r}, want a text by which messages call the mode")
-        for part in FUNCTIONS:
+        for part in RULE_FUNCTIONS:
             if not callable(getattr(self, part)):
                 raise RaymarchError(f"mode {self.name!r}: {part} is {getattr(self, part)!r}, want a ti.func")
         for part in ("colour", "background", "ends", "classifies"):

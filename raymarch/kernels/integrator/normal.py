@@ -4,7 +4,7 @@ import taichi as ti
 
 from raymarch.kernels.field import activation
 from raymarch.kernels.integrator.composited import Quantity, composited
-from raymarch.kernels.integrator.distance import MET
+from raymarch.kernels.integrator.distance import MIN_OPACITY
 from raymarch.kernels.light.shading import normal_of, world_slope
 
 
@@ -19,9 +19,11 @@ def read(scene: ti.template(), ray: ti.template(), at: ti.template(), shade):
 
 @ti.func
 def write_normal(scene: ti.template(), ray: ti.template(), slope, T):
-    """sum_even = unit normal across a slope of the world, facing the eye; 0 where an opacity under `MET` is met."""
+    """sum_even = unit normal across a slope of the world, facing the eye; 0 where an opacity under `MIN_OPACITY` is
+    met.
+    """
     normal = ti.Vector.zero(float, 3)
-    if 1.0 - T >= MET:
+    if 1.0 - T >= MIN_OPACITY:
         normal, _ = normal_of(slope, -ray.heading)
     scene.rays.sum_even[ray.r] = ti.Vector([normal[0], normal[1], normal[2], 0.0])
 

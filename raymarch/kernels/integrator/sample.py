@@ -4,40 +4,40 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import is_sparse, where
+from raymarch.kernels.field.bricks import cell_index, is_sparse
 from raymarch.kernels.field.gather import gather, is_flat, place_of_cell
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.integrator.mode import contributes, is_alive
-from raymarch.kernels.rays.meeting import kept_of_ray
-from raymarch.kernels.rays.rays import jitter_of, place_of, placed, steps_of
+from raymarch.kernels.rays.rays import jitter_of, place_of, place_ray, steps_of
+from raymarch.kernels.rays.segment_ends import clip_ray
 
 
 @ti.func
-def in_index_space(grid: ti.template(), rays: ti.template(), r):
+def index_ray(grid: ti.template(), rays: ti.template(), r):
     """Ray r in index space: origin and direction, and the harmonics of its view direction."""
     direction = rays.direction[r]
-    o, d = placed(grid, rays.origin[r], direction)
+    o, d = place_ray(grid, rays.origin[r], direction)
     return o, d, basis(grid.degree, direction)
 
 
 @ti.func
 def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, dt):
     """Segment s of ray r: its harmonics, its step and phase, and the index of its last, shorter step."""
-    o, d, Y = in_index_space(grid, rays, r)
-    entry, index_direction, length = kept_of_ray(grid, rays, variant, r, o, d, s)
+    o, d, Y = index_ray(grid, rays, r)
+    entry, index_direction, length = clip_ray(grid, rays, variant, r, o, d, s)
     phase, stretch = jitter_of(rays, variant, r)
     step = stretch * dt
     return entry, index_direction, length, Y, step, phase, steps_of(length, step, phase)
 
 
 @ti.func
-def located(grid: ti.template(), p):
+def locate(grid: ti.template(), p):
     """Cell of a point, by where it lies in the fields of the grid, and the position within it.
 
     p lies in the box, and on none of its upper faces: `clip_to_box` sees to it.
     """
     lowest = ti.cast(p, ti.i32)
-    return where(grid, lowest), p - lowest  # a floor would make 1 of what rounding put under 0
+    return cell_index(grid, lowest), p - lowest  # a floor would make 1 of what rounding put under 0
 
 
 @ti.func
@@ -96,17 +96,17 @@ def weighted_colour(grid: ti.template(), variant: ti.template(), cell, f, Y, raw
 # first sample, number behind the run's last). Loops over a group are no faster unrolled, and compile for three times
 # as long then.
 
-GROUP = 8  # samples: with 4, 6 or 12 a step of a fit takes longer
+GROUP_SAMPLES = 8  # samples: with 4, 6 or 12 a step of a fit takes longer
 
 
-def grouped(grid, variant) -> bool:
+def uses_groups(grid, variant) -> bool:
     """Whether samples go in groups: where densities are read alone."""
     return grid.degree > 0 and not variant.mode.classifies
 
 
 def group_size() -> int:
     """Samples of a group: on a GPU one, whose other rays go on while one waits."""
-    return GROUP if runtime.on_cpu() else 1
+    return GROUP_SAMPLES if runtime.runs_on_cpu() else 1
 
 
 @ti.func
@@ -122,7 +122,7 @@ def densities_of_group(grid: ti.template(), variant: ti.template(), place: ti.te
     raws = ti.Vector.zero(float, ti.static(group_size()))
     for j in range(ti.static(group_size())):
         p, _width = place_in_group(variant, place, j)
-        cell, f = located(grid, p)
+        cell, f = locate(grid, p)
         raws[j] = gather(grid.density, cell, f)
     return raws
 
@@ -159,14 +159,14 @@ def optics_of_group(variant: ti.template(), place: ti.template(), raws, shift, i
 # What is stored is read one sample at a time, all lanes of each at once, by a loop that may end early: of one that is
 # known to go all the way LLVM makes gathers of single numbers instead, which are slower. The bits are those of pairs.
 
-LONG = 16  # samples
-END = -1  # in place of a cell where a group has no more
+LONG_GROUP_SAMPLES = 16  # samples
+NO_PLACE = -1  # in place of a cell where a group has no more
 
 
-def goes_long(grid, variant) -> bool:
+def uses_long_groups(grid, variant) -> bool:
     """Whether whole steps go in long groups: on a CPU in single precision, whose vectors have the lanes for it. In
     blocks, as a fit's grid lies, addresses take longer than that gains."""
-    on_lanes = runtime.on_cpu() and runtime.single_precision() and not variant.mode.classifies
+    on_lanes = runtime.runs_on_cpu() and runtime.single_precision() and not variant.mode.classifies
     return on_lanes and grid.slots == 0 and is_flat(grid.packed) and not is_sparse(grid.table)
 
 
@@ -174,12 +174,12 @@ def goes_long(grid, variant) -> bool:
 def find_samples(grid: ti.template(), entry, d, step, first, last, places: ti.template(), f: ti.template()):
     """Places of the cells of a group's samples, up to sample `last` of the ray, and the positions (axis, sample) within
     the cells."""
-    for j in range(LONG):
+    for j in range(LONG_GROUP_SAMPLES):
         p = entry + ((first + j + 0.5) * step) * d
         cell = ti.cast(p, ti.i32)
         for a in ti.static(range(3)):
             f[a, j] = p[a] - cell[a]
-        places[j] = ti.select(first + j < last, place_of_cell(grid.packed, cell), END)
+        places[j] = ti.select(first + j < last, place_of_cell(grid.packed, cell), NO_PLACE)
 
 
 @ti.func
@@ -188,7 +188,7 @@ def read_samples(
 ):  # fmt: skip
     """What is stored, (sample, lane) as `fetch` has it, and the raw densities alone."""
     j = 0
-    while places[j] != END:
+    while places[j] != NO_PLACE:
         raw = fetch(grid, ti.Vector([places[j]]), ti.Vector([f[0, j], f[1, j], f[2, j]]))
         for c in ti.static(range(4)):
             raws[j, c] = raw[c]
@@ -202,7 +202,7 @@ def pass_samples(
     passing: ti.template(),
 ):  # fmt: skip
     """Optical depths, and what passes each sample."""
-    for j in range(LONG):
+    for j in range(LONG_GROUP_SAMPLES):
         taus[j] = activation.density(variant, densities[j] + shift) * inverse_scale * step
         passing[j] = variant.mode.step_transmittance(taus[j])
 
@@ -217,12 +217,12 @@ def march_long_groups(
     the second apart, and leaves the last to another where their number is odd."""
     stop = k + ((end - k) & -2)
     while k < stop and is_alive(variant, T, min_transmittance):
-        first, last = k, ti.min(k + LONG, stop)  # copies, which stay
-        places, f = ti.Vector([END] * (LONG + 1)), ti.Matrix.zero(float, 3, LONG)
+        first, last = k, ti.min(k + LONG_GROUP_SAMPLES, stop)  # copies, which stay
+        places, f = ti.Vector([NO_PLACE] * (LONG_GROUP_SAMPLES + 1)), ti.Matrix.zero(float, 3, LONG_GROUP_SAMPLES)
         find_samples(grid, entry, d, step, first, last, places, f)
-        raws, densities = ti.Matrix.zero(float, LONG, 4), ti.Vector.zero(float, LONG)
+        raws, densities = ti.Matrix.zero(float, LONG_GROUP_SAMPLES, 4), ti.Vector.zero(float, LONG_GROUP_SAMPLES)
         read_samples(grid, places, f, raws, densities)
-        taus, passing = ti.Vector.zero(float, LONG), ti.Vector.zero(float, LONG)
+        taus, passing = ti.Vector.zero(float, LONG_GROUP_SAMPLES), ti.Vector.zero(float, LONG_GROUP_SAMPLES)
         pass_samples(variant, densities, shift, inverse_scale, step, taus, passing)
         while k < last and is_alive(variant, T, min_transmittance):
             j = k - first
@@ -244,27 +244,27 @@ def march_long_groups(
 # corners again. What is kept bears its sample's number: the adjoint looks up what it does not find, as beyond the last
 # that is kept.
 
-KEPT_DENSITIES, KEPT_COLOURS = 64, 32  # a ray
+MAX_KEPT_DENSITIES, MAX_KEPT_COLOURS = 64, 32  # a ray
 
 
-def keeps(grid, rays, variant) -> bool:
+def keeps_samples(grid, rays, variant) -> bool:
     """Whether a march keeps its samples: where the buffer has room, and a colour is more than one read."""
-    return rays.kept_colour is not None and grouped(grid, variant) and grid.boxes == 1 and variant.mode.colour
+    return rays.kept_colour is not None and uses_groups(grid, variant) and grid.boxes == 1 and variant.mode.colour
 
 
 @ti.func
 def keep_densities(rays: ti.template(), r, first, n, raws):
     """Keep the raw densities of a group, whose first sample has the number `first` and is ray r's n-th."""
-    if n + ti.static(group_size()) <= KEPT_DENSITIES:
+    if n + ti.static(group_size()) <= MAX_KEPT_DENSITIES:
         for j in range(ti.static(group_size())):
-            rays.kept_density[r * KEPT_DENSITIES + n + j] = ti.Vector([raws[j], first + j])
+            rays.kept_density[r * MAX_KEPT_DENSITIES + n + j] = ti.Vector([raws[j], first + j])
 
 
 @ti.func
 def keep_colour(rays: ti.template(), r, k, n, colour):
     """Keep the colour of sample k of ray r, the n-th with weight."""
-    if n < KEPT_COLOURS:
-        rays.kept_colour[r * KEPT_COLOURS + n] = ti.Vector([colour[0], colour[1], colour[2], k])
+    if n < MAX_KEPT_COLOURS:
+        rays.kept_colour[r * MAX_KEPT_COLOURS + n] = ti.Vector([colour[0], colour[1], colour[2], k])
 
 
 @ti.func
@@ -272,11 +272,11 @@ def densities_again(grid: ti.template(), rays: ti.template(), variant: ti.templa
     """Raw densities of a group, whose first sample is ray r's n-th: what was kept of them, or `densities_of_group`."""
     _entry, _d, _length, _step, _phase, first, end = place
     raws, found = ti.Vector.zero(float, ti.static(group_size())), False
-    if ti.static(keeps(grid, rays, variant)):
-        if n + ti.static(group_size()) <= KEPT_DENSITIES:
+    if ti.static(keeps_samples(grid, rays, variant)):
+        if n + ti.static(group_size()) <= MAX_KEPT_DENSITIES:
             found = True
             for j in range(ti.static(group_size())):
-                kept = rays.kept_density[r * KEPT_DENSITIES + n + j]
+                kept = rays.kept_density[r * MAX_KEPT_DENSITIES + n + j]
                 raws[j] = kept[0]
                 found = found and (kept[1] == first + j or first + j >= end)
     if not found:
@@ -288,12 +288,12 @@ def densities_again(grid: ti.template(), rays: ti.template(), variant: ti.templa
 def colour_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, n, p, Y):
     """Colour of sample k of ray r, at p, the n-th with weight: what was kept of it, or what is there."""
     colour, found = ti.Vector.zero(float, 4), False
-    if ti.static(keeps(grid, rays, variant)):
-        if n < KEPT_COLOURS:
-            colour = rays.kept_colour[r * KEPT_COLOURS + n]
+    if ti.static(keeps_samples(grid, rays, variant)):
+        if n < MAX_KEPT_COLOURS:
+            colour = rays.kept_colour[r * MAX_KEPT_COLOURS + n]
             found = colour[3] == k
             colour[3] = 0.0
     if not found:
-        cell, f = located(grid, p)
+        cell, f = locate(grid, p)
         colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, 4))
     return colour

@@ -6,30 +6,30 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.field.tables import add_to_knots, extinction, knot_below, shade_of, slope_of
 from raymarch.kernels.field.touched import add_features, mark
+from raymarch.kernels.integrator.lookahead import optical_depth_gradient, pass_sample, remaining_again
 from raymarch.kernels.integrator.mode import contributes
-from raymarch.kernels.integrator.remaining import optical_depth_gradient, pass_sample, remaining_again
-from raymarch.kernels.integrator.sample import colour_again, colour_at, in_index_space, located
-from raymarch.kernels.numeric import UNIFORM, hash_u32
-from raymarch.kernels.rays.rays import box_of, clip, scale_of, seen_from, shell_segment, step_at
+from raymarch.kernels.integrator.sample import colour_again, colour_at, index_ray, locate
+from raymarch.kernels.numeric import UNIFORM_SCALE, hash_u32
+from raymarch.kernels.rays.rays import box_of, clip, origin_in_box, scale_of, shell_segment, step_at
 
 # Russian roulette of gradients: samples that hardly matter to a pixel are added by chance, an unbiased estimate.
 #
 # Most samples of a ray have next to no weight, before a surface and behind it, and yet each would add to eight corners
-# of memory of its own. One whose influence is under `variant.roulette` has a chance in proportion, `LEAST` of one at
-# least; what it adds is divided by that, so that the mean over draws is the gradient (Arvo and Kirk 1990, "Particle
+# of memory of its own. One whose influence is under `variant.roulette` has a chance in proportion, `MIN_CHANCE` of one
+# at least; what it adds is divided by that, so that the mean over draws is the gradient (Arvo and Kirk 1990, "Particle
 # transport and image synthesis"). The remaining radiance, which all samples have a part in, is carried along whole.
 
-LEAST = 0.05
+MIN_CHANCE = 0.05
 
 
 @ti.func
-def share_of_draw(rays: ti.template(), variant: ti.template(), influence, r, k):
+def draw_factor(rays: ti.template(), variant: ti.template(), influence, r, k):
     """What the gradient of sample k of ray r is taken times: 1 / chance where it is drawn, 0 where not; 1 without."""
     share = ti.cast(1.0, float)
     if ti.static(variant.roulette > 0):
         if influence < variant.roulette:
-            chance = ti.max(influence * ti.static(1.0 / max(variant.roulette, 1e-30)), LEAST)
-            u = ti.cast(hash_u32(rays.draw[None], r, k), float) * UNIFORM
+            chance = ti.max(influence * ti.static(1.0 / max(variant.roulette, 1e-30)), MIN_CHANCE)
+            u = ti.cast(hash_u32(rays.draw[None], r, k), float) * UNIFORM_SCALE
             share = ti.select(u < chance, 1.0 / chance, 0.0)
     return share
 
@@ -88,9 +88,9 @@ def adjoint_of_sample(
     if ti.static(variant.mode.looks_behind):
         remaining, carry = remaining_again(grid, rays, variant, ahead, T_after, min_weight, remaining, carry)
     d_raw = slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
-    share *= share_of_draw(rays, variant, ti.max(ti.abs(weight), slope * T_after), r, k)
+    share *= draw_factor(rays, variant, ti.max(ti.abs(weight), slope * T_after), r, k)
     if share > 0.0:
-        cell, f = located(grid, p)
+        cell, f = locate(grid, p)
         if lit:
             d_sum *= share
             d_features = ti.Vector.zero(float, grid.features.n)
@@ -111,23 +111,23 @@ def adjoint_of_sample(
 
 
 @ti.func
-def camera_ahead(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s):
+def segment_from_camera(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s):
     """Where segment s of ray r begins, counted from its camera, and the length of its box's unit [world unit]."""
     begin, unit = ti.cast(0.0, float), ti.cast(1.0, float)
     if ti.static(variant.near_scaled):
-        o, d, _ = in_index_space(grid, rays, r)
+        o, d, _ = index_ray(grid, rays, r)
         if ti.static(grid.boxes == 1):
             begin, _ = clip(o, d, grid.max_index[None])
         else:
             box = box_of(grid, s)
-            begin, _, _, _ = shell_segment(grid, seen_from(grid, o, box), d, s)
+            begin, _, _, _ = shell_segment(grid, origin_in_box(grid, o, box), d, s)
             unit = 1.0 / scale_of(box)
         begin = begin * unit + rays.near[None][0]
     return begin, unit
 
 
 @ti.func
-def share_of_gradient(rays: ti.template(), variant: ti.template(), begin, unit, t):
+def gradient_fraction(rays: ti.template(), variant: ti.template(), begin, unit, t):
     """Share of its gradient that a sample keeps, t along its segment in its box's unit; 1 where nothing is scaled."""
     share = ti.cast(1.0, float)
     if ti.static(variant.near_scaled):
@@ -137,12 +137,12 @@ def share_of_gradient(rays: ti.template(), variant: ti.template(), begin, unit, 
 
 
 @ti.func
-def share_at(rays: ti.template(), variant: ti.template(), begin, unit, length, step, phase, k):
+def gradient_fraction_of_sample(rays: ti.template(), variant: ti.template(), begin, unit, length, step, phase, k):
     """Share of its gradient that sample k of a segment keeps."""
     share = ti.cast(1.0, float)
     if ti.static(variant.near_scaled):
         first, width = step_at(variant, 0.0, length, step, phase, k)
-        share = share_of_gradient(rays, variant, begin, unit, first + 0.5 * width)
+        share = gradient_fraction(rays, variant, begin, unit, first + 0.5 * width)
     return share
 
 

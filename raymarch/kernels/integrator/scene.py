@@ -15,8 +15,8 @@ from typing import Any
 import taichi as ti
 
 from raymarch.kernels.field.harmonics import basis
-from raymarch.kernels.rays.meeting import kept_segment
-from raymarch.kernels.rays.rays import box_of, first_of, jitter_of, placed, scale_of, seen_from, within_box
+from raymarch.kernels.rays.rays import box_of, first_of, jitter_of, origin_in_box, place_ray, scale_of, within_box
+from raymarch.kernels.rays.segment_ends import clipped_segment
 
 VALUE, PULL, PUSH = "value", "pull", "push"
 LEVEL = 1 << 20  # number of no face: an end where the raw density meets a level
@@ -89,7 +89,7 @@ class Scene:
 @ti.func
 def ray_of(scene: ti.template(), r, dt, min_transmittance, min_weight, background):
     """Ray r: its numbers in index space, its steps, and the run-time settings of the march."""
-    o, d = placed(scene.grid, scene.rays.origin[r], scene.rays.direction[r])
+    o, d = place_ray(scene.grid, scene.rays.origin[r], scene.rays.direction[r])
     phase, stretch = jitter_of(scene.rays, scene.variant, r)
     return ti.Struct(
         r=r, o=o, d=d, heading=scene.rays.direction[r], Y=basis(scene.grid.degree, scene.rays.direction[r]),
@@ -104,8 +104,8 @@ def ray_of(scene: ti.template(), r, dt, min_transmittance, min_weight, backgroun
 def segment_of(scene: ti.template(), ray: ti.template(), s):
     """Segment s of a ray: near and far with the numbers of their faces, where it enters its box, its way and length."""
     box = box_of(scene.grid, s)
-    own = seen_from(scene.grid, ray.o, box)
-    near, far, enters, leaves = kept_segment(scene.grid, scene.rays, scene.variant, ray.r, own, ray.d, s)
+    own = origin_in_box(scene.grid, ray.o, box)
+    near, far, enters, leaves = clipped_segment(scene.grid, scene.rays, scene.variant, ray.r, own, ray.d, s)
     entry, way, length = within_box(own, ray.d, near, far, ray.top)
     return ti.Struct(
         s=s, box=box, scale=scale_of(box), first=ti.cast(first_of(scene.grid, box), ti.i32),

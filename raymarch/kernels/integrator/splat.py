@@ -39,7 +39,7 @@ def corner_of(cell, corner: ti.template(), axes: ti.template()):
 
 
 @ti.func
-def inside(target: ti.template(), I, axes: ti.template()):
+def is_inside(target: ti.template(), I, axes: ti.template()):
     """Whether the target has a sample I."""
     yes = True
     for a in ti.static(range(axes)):
@@ -70,7 +70,7 @@ def slope_of(f, corner: ti.template(), axes: ti.template()):
 
 
 @ti.func
-def meets(positions: ti.template(), p, band):
+def reaches_band(positions: ti.template(), p, band):
     """Whether point p reaches a row of the band: its lower row or the next."""
     return (band - ti.cast(ti.floor(positions[p, 0]), ti.i32)) % BANDS < 2
 
@@ -82,10 +82,10 @@ def splat_point(positions: ti.template(), values: ti.template(), target: ti.temp
     cell, f = cell_below(positions, p, axes)
     for corner in ti.static(range(2**axes)):
         I = corner_of(cell, corner, axes)
-        if (band < 0 or I[0] % BANDS == band) and inside(target, I, axes):
+        if (band < 0 or I[0] % BANDS == band) and is_inside(target, I, axes):
             w = weight_of(f, corner, axes)
             for c in range(values.shape[1]):
-                add(target, I, c, w * values[p, c])
+                add_value(target, I, c, w * values[p, c])
 
 
 @ti.func
@@ -98,19 +98,19 @@ def tangent_point(
     cell, f = cell_below(positions, p, axes)
     for corner in ti.static(range(2**axes)):
         I = corner_of(cell, corner, axes)
-        if (band < 0 or I[0] % BANDS == band) and inside(dot_target, I, axes):
+        if (band < 0 or I[0] % BANDS == band) and is_inside(dot_target, I, axes):
             w, slope = weight_of(f, corner, axes), slope_of(f, corner, axes)
             dot_w = ti.cast(0.0, float)
             for a in ti.static(range(axes)):
                 dot_w += slope[a] * dot_positions[p, a]
             for c in range(values.shape[1]):
-                add(dot_target, I, c, w * dot_values[p, c] + dot_w * values[p, c])
+                add_value(dot_target, I, c, w * dot_values[p, c] + dot_w * values[p, c])
 
 
 @ti.func
-def add(target: ti.template(), I, c, value):
+def add_value(target: ti.template(), I, c, value):
     """target[I, c] += value; on the CPU a row has one writer, so a plain add does."""
-    if ti.static(runtime.on_cpu()):
+    if ti.static(runtime.runs_on_cpu()):
         target[I, c] = target[I, c] + value
     else:
         ti.atomic_add(target[I, c], value)
@@ -119,11 +119,11 @@ def add(target: ti.template(), I, c, value):
 @ti.func
 def splat_all(positions: ti.template(), values: ti.template(), target: ti.template()):
     """target += sum over points."""
-    if ti.static(runtime.on_cpu()):
+    if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * BANDS):
             if i % TASK_STRIDE == 0:
                 for p in range(positions.shape[0]):
-                    if meets(positions, p, i // TASK_STRIDE):
+                    if reaches_band(positions, p, i // TASK_STRIDE):
                         splat_point(positions, values, target, p, i // TASK_STRIDE)
     else:
         for p in range(positions.shape[0]):
@@ -153,7 +153,7 @@ def splat_adjoint(points: ti.template()):
         d_p = ti.Vector.zero(float, axes)
         for corner in ti.static(range(2**axes)):
             I = corner_of(cell, corner, axes)
-            if inside(points.target, I, axes):
+            if is_inside(points.target, I, axes):
                 w, slope = weight_of(f, corner, axes), slope_of(f, corner, axes)
                 d_w = ti.cast(0.0, float)
                 for c in range(points.values.shape[1]):
@@ -170,11 +170,11 @@ def splat_tangent(
     dot_target: ti.types.ndarray(),
 ):  # fmt: skip
     """dot_target += d target / d positions dot_positions + d target / d values dot_values."""
-    if ti.static(runtime.on_cpu()):
+    if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * BANDS):
             if i % TASK_STRIDE == 0:
                 for p in range(points.positions.shape[0]):
-                    if meets(points.positions, p, i // TASK_STRIDE):
+                    if reaches_band(points.positions, p, i // TASK_STRIDE):
                         tangent_point(
                             points.positions, points.values, dot_positions, dot_values, dot_target, p, i // TASK_STRIDE
                         )

@@ -11,13 +11,13 @@ which is what a shading that is not smooth asks for.
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import at, where
-from raymarch.kernels.field.gather import add
+from raymarch.kernels.field.bricks import cell_index, sample_index
+from raymarch.kernels.field.gather import accumulate
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.light.shading import SMOOTH
 from raymarch.kernels.rays.rays import first_of
 
-SAMPLES = 16  # four planes of four samples
+STENCIL_SAMPLES = 16  # four planes of four samples
 
 
 @ti.func
@@ -63,9 +63,10 @@ def normal_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
     for a in ti.static(range(3)):
         b, c = ti.static((a + 1) % 3), ti.static((a + 2) % 3)
         w, by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
-        for n in range(SAMPLES):
+        for n in range(STENCIL_SAMPLES):
             I, k, u, u1, u2 = sample_of(cell, f, n, first, last, a)
-            value = grid.density[at(grid, I)] - grid.density[at(grid, cell)]  # as weights add up to 0, and level is 0
+            # as weights add up to 0, and level is 0
+            value = grid.density[sample_index(grid, I)] - grid.density[sample_index(grid, cell)]
             G[a] += w[k] * u * value
             K[a, a] += by_f[k] * u * value
             K[a, b] += w[k] * u1 * value
@@ -80,7 +81,7 @@ def normal_slope_tangent(grid: ti.template(), dot_density: ti.template(), rays: 
     dot_G = ti.Matrix.zero(float, 3, dot_density.n)
     for a in ti.static(range(3)):
         w, _by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
-        for n in range(SAMPLES):
+        for n in range(STENCIL_SAMPLES):
             I, k, u, _u1, _u2 = sample_of(cell, f, n, first, last, a)
             for e in range(dot_density.n):
                 dot_G[a, e] += w[k] * u * dot_density[I][e]
@@ -93,10 +94,10 @@ def scatter_normal_slope(grid: ti.template(), rays: ti.template(), box, slot, ce
     first, last = bounds_of(grid, box)
     for a in ti.static(range(3)):
         w, _by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
-        for n in range(SAMPLES):
+        for n in range(STENCIL_SAMPLES):
             I, k, u, _u1, _u2 = sample_of(cell, f, n, first, last, a)
-            J = at(grid, I)
-            add(grid.d_density, ti.Vector([slot, J[0], J[1], J[2]]), d_G[a] * w[k] * u)
+            J = sample_index(grid, I)
+            accumulate(grid.d_density, ti.Vector([slot, J[0], J[1], J[2]]), d_G[a] * w[k] * u)
         low, high = cell, cell
         low[a], high[a] = ti.max(cell[a] - 1, first[a]), ti.min(cell[a] + 1, last[a] - 1)
-        mark(grid, where(grid, low), where(grid, high))
+        mark(grid, cell_index(grid, low), cell_index(grid, high))

@@ -8,7 +8,7 @@ tau the optical depth of a way. The image jumps where a midpoint leaves the box:
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.gather import cell_of, gather, gather_slope, scatter
 from raymarch.kernels.field.tables import add_gradient_of_sigma, optics, table_tangent
 from raymarch.kernels.field.touched import mark
@@ -16,7 +16,7 @@ from raymarch.kernels.light.gradient import bounds_of
 from raymarch.kernels.numeric import exp
 from raymarch.kernels.rays.rays import scale_of
 
-WAYS, POINTS = 8, 4
+OCCLUSION_DIRECTIONS, POINTS_A_DIRECTION = 8, 4
 
 
 @ti.func
@@ -26,7 +26,7 @@ def side_of(k):
 
 
 @ti.func
-def way_of(grid: ti.template(), side):
+def occlusion_direction(grid: ti.template(), side):
     """A direction of the world in index space, of unit length in the world."""
     m, way = grid.index_from_world[None], ti.Vector.zero(float, 3)
     for i, j in ti.static(ti.ndrange(3, 3)):
@@ -37,7 +37,7 @@ def way_of(grid: ti.template(), side):
 @ti.func
 def width_of(box, reach):
     """What of a way each midpoint stands for."""
-    return reach * scale_of(box) / POINTS
+    return reach * scale_of(box) / POINTS_A_DIRECTION
 
 
 @ti.func
@@ -51,13 +51,13 @@ def midpoint(grid: ti.template(), box, p, way, far):
 
 
 @ti.func
-def depth_of_way(grid: ti.template(), rays: ti.template(), variant: ti.template(), box, p, way, width):
+def depth_along(grid: ti.template(), rays: ti.template(), variant: ti.template(), box, p, way, width):
     """tau."""
     tau = ti.cast(0.0, float)
-    for q in range(POINTS):
+    for q in range(POINTS_A_DIRECTION):
         place, cell, inside = midpoint(grid, box, p, way, (q + 0.5) * width)
         if inside:
-            x = gather(grid.density, where(grid, cell), place - cell) + grid.shift[None]
+            x = gather(grid.density, cell_index(grid, cell), place - cell) + grid.shift[None]
             sigma, _by_x, _shade, _slope = optics(rays, variant, x, grid.inverse_scale[None])
             tau += sigma * width
     return tau
@@ -67,22 +67,24 @@ def depth_of_way(grid: ti.template(), rays: ti.template(), variant: ti.template(
 def openness(grid: ti.template(), rays: ti.template(), variant: ti.template(), box, p, reach):
     """Mean transmittance over `reach` [world unit] around a point, p among all samples; beyond its box all is clear."""
     total = ti.cast(0.0, float)
-    for k in range(WAYS):
-        total += exp(-depth_of_way(grid, rays, variant, box, p, way_of(grid, side_of(k)), width_of(box, reach)))
-    return total / WAYS
+    for k in range(OCCLUSION_DIRECTIONS):
+        total += exp(
+            -depth_along(grid, rays, variant, box, p, occlusion_direction(grid, side_of(k)), width_of(box, reach))
+        )
+    return total / OCCLUSION_DIRECTIONS
 
 
 @ti.func
 def add_openness(grid: ti.template(), rays: ti.template(), variant: ti.template(), slot, box, p, reach, d_open):
     """Adjoint of `openness` by the volume: add to a slot what it gives the gradients of density and table."""
     width, inverse_scale = width_of(box, reach), grid.inverse_scale[None]
-    for k in range(WAYS):
-        way = way_of(grid, side_of(k))
-        d_sigma = -d_open / WAYS * exp(-depth_of_way(grid, rays, variant, box, p, way, width)) * width
-        for q in range(POINTS):
+    for k in range(OCCLUSION_DIRECTIONS):
+        way = occlusion_direction(grid, side_of(k))
+        d_sigma = -d_open / OCCLUSION_DIRECTIONS * exp(-depth_along(grid, rays, variant, box, p, way, width)) * width
+        for q in range(POINTS_A_DIRECTION):
             place, lowest, inside = midpoint(grid, box, p, way, (q + 0.5) * width)
             if inside:
-                cell, f = where(grid, lowest), place - lowest
+                cell, f = cell_index(grid, lowest), place - lowest
                 x = gather(grid.density, cell, f) + grid.shift[None]
                 _sigma, by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
                 add_gradient_of_sigma(rays, variant, slot, x, inverse_scale, d_sigma)
@@ -97,12 +99,16 @@ def openness_tangent(
     """`openness`, and its tangent (column,) by density and table."""
     width, inverse_scale = width_of(box, reach), grid.inverse_scale[None]
     total, dot_total = ti.cast(0.0, float), ti.Vector.zero(float, dot_grid.columns)
-    for k in range(WAYS):
-        way, tau, dot_tau = way_of(grid, side_of(k)), ti.cast(0.0, float), ti.Vector.zero(float, dot_grid.columns)
-        for q in range(POINTS):
+    for k in range(OCCLUSION_DIRECTIONS):
+        way, tau, dot_tau = (
+            occlusion_direction(grid, side_of(k)),
+            ti.cast(0.0, float),
+            ti.Vector.zero(float, dot_grid.columns),
+        )
+        for q in range(POINTS_A_DIRECTION):
             place, cell, inside = midpoint(grid, box, p, way, (q + 0.5) * width)
             if inside:
-                x = gather(grid.density, where(grid, cell), place - cell) + grid.shift[None]
+                x = gather(grid.density, cell_index(grid, cell), place - cell) + grid.shift[None]
                 sigma, by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
                 tau += sigma * width
                 if ti.static(not dot_grid.still):
@@ -112,7 +118,7 @@ def openness_tangent(
                     dot_tau[e] += dot_sigma * width
         total += exp(-tau)
         dot_total -= exp(-tau) * dot_tau
-    return total / WAYS, dot_total / WAYS
+    return total / OCCLUSION_DIRECTIONS, dot_total / OCCLUSION_DIRECTIONS
 
 
 @ti.func
@@ -120,19 +126,19 @@ def openness_slopes(grid: ti.template(), rays: ti.template(), variant: ti.templa
     """`openness`, and its slopes by p (3,) and by A (3, 3), which turns and stretches the ways."""
     width, total = width_of(box, reach), ti.cast(0.0, float)
     by_p, by_A = ti.Vector.zero(float, 3), ti.Matrix.zero(float, 3, 3)
-    for k in range(WAYS):
+    for k in range(OCCLUSION_DIRECTIONS):
         side, tau = side_of(k), ti.cast(0.0, float)
-        way, tau_by_p, tau_by_way = way_of(grid, side), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
-        for q in range(POINTS):
+        way, tau_by_p, tau_by_way = occlusion_direction(grid, side), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+        for q in range(POINTS_A_DIRECTION):
             place, cell, inside = midpoint(grid, box, p, way, (q + 0.5) * width)
             if inside:
-                x, x0, x1, x2 = gather_slope(grid.density, where(grid, cell), place - cell)
+                x, x0, x1, x2 = gather_slope(grid.density, cell_index(grid, cell), place - cell)
                 sigma, by_x, _shade, _slope = optics(rays, variant, x + grid.shift[None], grid.inverse_scale[None])
                 tau += sigma * width
                 by_place = by_x * width * ti.Vector([x0, x1, x2])
                 tau_by_p += by_place
                 tau_by_way += (q + 0.5) * width * by_place
-        passes = exp(-tau) / WAYS
+        passes = exp(-tau) / OCCLUSION_DIRECTIONS
         total += passes
         by_p -= passes * tau_by_p
         by_A -= passes * tau_by_way.outer_product(side)

@@ -8,9 +8,20 @@ derivatives at n l = 0 and n h = 0 are those of the dark side.
 
 import taichi as ti
 
-LAMP, HEADLIGHT, AMBIENT, DIFFUSE, SPECULAR, SHININESS, OWN, PAINTED, SMOOTH, REACH = 0, 3, 4, 5, 6, 7, 8, 11, 12, 13
-NUMBERS = 14
-TINY = 1e-30
+LAMP, HEADLIGHT, AMBIENT, DIFFUSE, SPECULAR, SHININESS, SURFACE_COLOUR, PAINTED, SMOOTH, OCCLUSION_REACH = (
+    0,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    11,
+    12,
+    13,
+)
+MATERIAL_NUMBERS = 14
+MIN_LENGTH = 1e-30
 
 
 @ti.func
@@ -19,16 +30,18 @@ def lamp_of(m, e):
     light, half = e, e
     if m[HEADLIGHT] == 0:
         light = ti.Vector([m[LAMP], m[LAMP + 1], m[LAMP + 2]])
-        half = (light + e) / ti.max((light + e).norm(), TINY)
+        half = (light + e) / ti.max((light + e).norm(), MIN_LENGTH)
     return light, half
 
 
 @ti.func
-def painted(rays: ti.template(), colour):
+def surface_colour(rays: ti.template(), colour):
     """Colour of the surface: the shading's own where it has one; and 1 where the volume's is seen, else 0."""
     m = rays.shading[None]
     seen = 1.0 - m[PAINTED]
-    return seen * colour + m[PAINTED] * ti.Vector([m[OWN], m[OWN + 1], m[OWN + 2]]), seen
+    return seen * colour + m[PAINTED] * ti.Vector(
+        [m[SURFACE_COLOUR], m[SURFACE_COLOUR + 1], m[SURFACE_COLOUR + 2]]
+    ), seen
 
 
 @ti.func
@@ -61,7 +74,7 @@ def shade_tangent(rays: ti.template(), colour, n, e, dot_colour, dot_n, dot_e):
     dot_light, dot_half = dot_e, dot_e
     if m[HEADLIGHT] == 0:
         dot_light = ti.Vector.zero(float, 3)
-        dot_half = (dot_e - half * half.dot(dot_e)) / ti.max((light + e).norm(), TINY)
+        dot_half = (dot_e - half * half.dot(dot_e)) / ti.max((light + e).norm(), MIN_LENGTH)
     dot_facing = dot_n.dot(light) + n.dot(dot_light)
     dot_glossy = dot_n.dot(half) + n.dot(dot_half)
     return by_colour * dot_colour + by_light * dot_facing + by_half * dot_glossy
@@ -76,7 +89,7 @@ def shade_adjoint(rays: ti.template(), colour, n, e, d_lit):
     d_facing, d_glossy = by_light.dot(d_lit), by_half * d_lit.sum()
     d_half, d_e = d_glossy * n, ti.Vector.zero(float, 3)
     if m[HEADLIGHT] == 0:
-        d_e = (d_half - half * half.dot(d_half)) / ti.max((light + e).norm(), TINY)
+        d_e = (d_half - half * half.dot(d_half)) / ti.max((light + e).norm(), MIN_LENGTH)
     else:
         d_e = d_facing * n + d_half
     return by_colour * d_lit, d_facing * light + d_glossy * half, d_e
@@ -86,7 +99,7 @@ def shade_adjoint(rays: ti.template(), colour, n, e, d_lit):
 def normal_of(gradient, e):
     """Unit normal of a level surface that faces the eye, and how many gradients it is; 0 where there is none."""
     most, scale = ti.abs(gradient).max(), ti.cast(0.0, float)
-    if most > TINY:
+    if most > MIN_LENGTH:
         scale = 1.0 / (most * (gradient / most).norm())  # squares of small or large numbers would be 0, or infinite
     if gradient.dot(e) < 0:
         scale = -scale

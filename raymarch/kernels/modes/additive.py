@@ -9,7 +9,7 @@ from raymarch.kernels.integrator.mode import Mode
 
 
 @ti.func
-def nothing(tau):
+def no_step(tau):
     return ti.cast(0.0, float)
 
 
@@ -30,4 +30,4 @@ def adjoint(T, tau, T_after, d_weight, remaining):
     return ti.select(tau <= T, d_weight - remaining, 0.0)
 
 
-ADDITIVE = Mode("additive", composite, tangent, adjoint, step_transmittance=nothing, saturates=True)
+ADDITIVE = Mode("additive", composite, tangent, adjoint, step_transmittance=no_step, saturates=True)

@@ -16,7 +16,7 @@ from raymarch.kernels.integrator.composited import Quantity
 from raymarch.kernels.integrator.found import FOUND
 from raymarch.kernels.integrator.loops import at_step, close_ends, leave_segment, open_ends
 from raymarch.kernels.integrator.mode import Mode
-from raymarch.kernels.integrator.sample import located
+from raymarch.kernels.integrator.sample import locate
 from raymarch.kernels.integrator.scene import segment_of
 from raymarch.kernels.rays import cells
 from raymarch.kernels.rays.cells import first_sample
@@ -43,7 +43,7 @@ def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(
         for k in range(ti.select(length > 0, n + 1, 0)):
             begin, width = step_at(variant, 0.0, length, step, phase, k)
             if width > 0:
-                cell, f = located(grid, entry + (begin + 0.5 * width) * way)
+                cell, f = locate(grid, entry + (begin + 0.5 * width) * way)
                 x = gather(grid.density, cell, f)
                 high = variant.mode.sign * x
                 if ti.static(grid.boxes > 1):
@@ -94,19 +94,19 @@ def to_winner(
 
 
 @ti.func
-def unit_of(ray: ti.template(), at: ti.template()):
+def world_unit_of(ray: ti.template(), at: ti.template()):
     """What makes of an activated number the value in the world: in a box of twice the size it means half as much."""
     return ray.inverse_scale * at.scale
 
 
 @ti.func
 def read(scene: ti.template(), ray: ti.template(), at: ti.template(), shade):
-    return activation.density(scene.variant, at.x) * unit_of(ray, at) * ti.Vector.one(float, 3)
+    return activation.density(scene.variant, at.x) * world_unit_of(ray, at) * ti.Vector.one(float, 3)
 
 
 @ti.func
 def look(scene: ti.template(), ray: ti.template(), at: ti.template(), o: ti.template(), on):
-    slope = activation.density_slope(scene.variant, at.x) * unit_of(ray, at)
+    slope = activation.density_slope(scene.variant, at.x) * world_unit_of(ray, at)
     return ti.Struct(y=read(scene, ray, at, o.shade), slope=slope)
 
 

@@ -12,7 +12,7 @@ itself as `lit` says. T is 0 where a ray hits, 1 where it does not. `find_hits` 
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.found import FOUND
@@ -24,7 +24,7 @@ from raymarch.kernels.rays.root import find_hits, hit_of, slope_at_hit
 
 
 @ti.func
-def by_value(scene: ti.template(), ray: ti.template(), by_level):
+def slope_by_value(scene: ti.template(), ray: ti.template(), by_level):
     """Slope by the value of what has one by the raw level; 0 where the activation is flat: at a kink there is none."""
     slope = activation.density_slope(scene.variant, scene.rays.iso[None] + ray.shift) * ray.inverse_scale
     return ti.select(slope != 0, by_level / ti.select(slope != 0, slope, 1.0), 0.0)
@@ -49,9 +49,9 @@ def to_hit(scene: ti.template(), ray: ti.template(), state: ti.template(), back:
             q = total.first * by_level
             total.o = total.own - q * S
             total.d -= t * q * S
-            total.iso = by_value(scene, ray, q)
+            total.iso = slope_by_value(scene, ray, q)
             if ti.static(scene.by_volume):
-                place = where(scene.grid, cell)
+                place = cell_index(scene.grid, cell)
                 scatter(scene.grid.d_density, total.slot, place, f, -q)
                 mark(scene.grid, place, place)
 
@@ -66,7 +66,7 @@ def hit_tangent(scene: ti.template(), ray: ti.template(), at: ti.template(), S, 
         ahead = -dot_F[e]
         if ti.static(scene.by_rays):
             dot_p = scene.moved.dot_origin[ray.r, e] + at.t * scene.moved.dot_index_direction[ray.r, e]
-            ahead += by_value(scene, ray, scene.moved.dot_iso[e]) - S.dot(dot_p)
+            ahead += slope_by_value(scene, ray, scene.moved.dot_iso[e]) - S.dot(dot_p)
         total.first[e] = ahead * by_level
 
 

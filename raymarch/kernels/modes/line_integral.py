@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.integrator.distance import MET, distance, gradient_of_sums, write_depth
+from raymarch.kernels.integrator.distance import MIN_OPACITY, distance, gradient_of_sums, write_depth
 from raymarch.kernels.integrator.integrand import Integrand, always
 from raymarch.kernels.integrator.loops import along_cells, move_of
-from raymarch.kernels.integrator.mode import MOST, Mode, sloping
+from raymarch.kernels.integrator.mode import MAX_TRANSMITTANCE, Mode, unclamped
 from raymarch.kernels.modes.x_ray import adjoint, composite, tangent
-from raymarch.kernels.numeric import at_most, exp
+from raymarch.kernels.numeric import clamp_high, exp
 from raymarch.kernels.rays.cells import segment_of
 from raymarch.kernels.rays.rays import box_of, scale_of
 
@@ -46,7 +46,7 @@ def length_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), 
 @ti.func
 def image_of(variant: ti.template(), total, length):
     """Image (4,) of an integral and the length it is over."""
-    value, T = total, at_most(exp(-total), MOST)
+    value, T = total, clamp_high(exp(-total), MAX_TRANSMITTANCE)
     if ti.static(variant.mode.mean):
         value, T = ti.cast(0.0, float), ti.cast(1.0, float)
         if length > 0:
@@ -57,7 +57,7 @@ def image_of(variant: ti.template(), total, length):
 @ti.func
 def dot_of(variant: ti.template(), dot_total, dot_length, total, T, length):
     """Tangent (4,) of `image_of`."""
-    dot, dot_T = dot_total, -sloping(T) * dot_total
+    dot, dot_T = dot_total, -unclamped(T) * dot_total
     if ti.static(variant.mode.mean):
         dot, dot_T = ti.cast(0.0, float), ti.cast(0.0, float)
         if length > 0:
@@ -96,7 +96,7 @@ def start_pull(scene: ti.template(), ray: ti.template()):
         d_total /= ti.max(length_along(scene, ray), 1e-30)
         d_length = -d_total * image[0]
     else:
-        d_total -= sloping(image[3]) * d_image[3]
+        d_total -= unclamped(image[3]) * d_image[3]
     return ti.Struct(total=d_total * ray.inverse_scale, length=d_length)
 
 
@@ -164,8 +164,8 @@ def add_depth(scene: ti.template(), ray: ti.template(), at: ti.template(), state
 
 @ti.func
 def finish_depth(scene: ti.template(), ray: ti.template(), state: ti.template()):
-    """Infinite where less than `MET` of the light is stopped; of the mean where there is nothing at all."""
-    met = 1.0 - ti.exp(-state.weights) >= MET
+    """Infinite where less than `MIN_OPACITY` of the light is stopped; of the mean where there is nothing at all."""
+    met = 1.0 - ti.exp(-state.weights) >= MIN_OPACITY
     if ti.static(scene.variant.mode.mean):
         met = state.weights > 0
     write_depth(scene, ray, met, state.moment, state.weights)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear_slope, weights
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.touched import mark
@@ -20,24 +20,24 @@ from raymarch.kernels.integrator.colour import IMAGE
 from raymarch.kernels.integrator.loops import end_adjoint, end_tangent, leave_segment, visit
 from raymarch.kernels.integrator.scene import LEVEL, PULL, PUSH, VALUE, segment_of
 from raymarch.kernels.modes.transfer import TRANSFER
-from raymarch.kernels.rays.cells import beyond_empty, cell_at, exit_of, is_empty, is_inside, next_cell
+from raymarch.kernels.rays.cells import cell_at, exit_of, is_empty, is_inside, leave_empty, next_cell
 from raymarch.kernels.rays.knots import begin_cell, intervals_of, is_clear, move_by_value, next_knot
-from raymarch.kernels.rays.root import at as cubic
 from raymarch.kernels.rays.root import cubic_of
+from raymarch.kernels.rays.root import cubic_value as cubic
 
 # Of the four Gauss-Legendre points of 0..1 the first two, from 0, and their shares.
-OUTER, INNER = (0.06943184420297371, 0.17392742256872679), (0.33000947820757187, 0.3260725774312732)
-POINTS = 4
+OUTER_GAUSS, INNER_GAUSS = (0.06943184420297371, 0.17392742256872679), (0.33000947820757187, 0.3260725774312732)
+GAUSS_POINTS = 4
 
 
 @ti.func
 def point_of(q):
     """Place of point q of an interval, from 0 to 1, and its share; not unrolled, which compiles for a minute."""
-    outer = q == 0 or q == POINTS - 1
-    place, share = ti.cast(INNER[0], float), ti.cast(INNER[1], float)
+    outer = q == 0 or q == GAUSS_POINTS - 1
+    place, share = ti.cast(INNER_GAUSS[0], float), ti.cast(INNER_GAUSS[1], float)
     if outer:
-        place, share = ti.cast(OUTER[0], float), ti.cast(OUTER[1], float)
-    if q >= POINTS // 2:
+        place, share = ti.cast(OUTER_GAUSS[0], float), ti.cast(OUTER_GAUSS[1], float)
+    if q >= GAUSS_POINTS // 2:
         place = 1.0 - place
     return place, share
 
@@ -55,11 +55,11 @@ def along_knots(
         cell, t, on, face = cell_at(seg.entry, ray.top), ti.cast(0.0, float), seg.length > 0, seg.enters
         while on and scene.integrand.goes_on(scene, ray, state):
             if is_empty(scene.grid, cell + seg.first):
-                cell, t, face, on = beyond_empty(scene.grid, seg.first, seg.entry, seg.way, seg.length, cell, t)
+                cell, t, face, on = leave_empty(scene.grid, seg.first, seg.entry, seg.way, seg.length, cell, t)
             else:
                 out, axis = exit_of(seg.entry, seg.way, cell, seg.length)
                 out = ti.max(out, t)
-                v = corners_of_cell(scene.grid.density, where(scene.grid, cell + seg.first))
+                v = corners_of_cell(scene.grid.density, cell_index(scene.grid, cell + seg.first))
                 i, j = intervals_of(scene.grid, scene.rays, scene.variant, v)
                 shown = i != j or not is_clear(scene.rays.table, i)
                 if ti.static(scene.task != VALUE):
@@ -92,7 +92,7 @@ def cut_cell(
         if ti.static(scene.task != VALUE):
             shown = True
         if shown:
-            for q in range(POINTS):
+            for q in range(GAUSS_POINTS):
                 share, part = point_of(q)
                 place = u + share * (u2 - u)
                 within = f + place * h * seg.way
@@ -113,7 +113,7 @@ def cut_cell(
             interval_end_adjoint(scene, ray, seg, v, last, total.last, total, d_v)
         u, now, face = u2, then, face2
     if ti.static(scene.by_volume):
-        place = where(scene.grid, own + seg.first)
+        place = cell_index(scene.grid, own + seg.first)
         scatter_corners(scene.grid.d_density, total.slot, place, d_v)
         mark(scene.grid, place, place)
 

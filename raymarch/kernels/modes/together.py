@@ -19,7 +19,7 @@ from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.field.tables import (
     add_to_knots,
-    classified,
+    classify,
     extinction,
     knot_below,
     optics,
@@ -27,17 +27,26 @@ from raymarch.kernels.field.tables import (
     table_tangent,
 )
 from raymarch.kernels.field.touched import add_features, mark
-from raymarch.kernels.integrator.distance import LEAST, MET
+from raymarch.kernels.integrator.distance import MIN_OPACITY, MIN_WEIGHT_SUM
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.integrator.loops import integrate, integrate_pull, integrate_push
 from raymarch.kernels.integrator.mode import contributes, is_alive
-from raymarch.kernels.integrator.sample import colour_at, fetch, located
+from raymarch.kernels.integrator.sample import colour_at, fetch, locate
 from raymarch.kernels.integrator.scene import PULL, PUSH, VALUE
-from raymarch.kernels.numeric import at_most, exp
-from raymarch.kernels.rays.meeting import cut_by_planes
-from raymarch.kernels.rays.rays import FAR, clip, jitter_of, placed, step_at, steps_ahead, steps_of, within_box
+from raymarch.kernels.numeric import clamp_high, exp
+from raymarch.kernels.rays.rays import (
+    MAX_DISTANCE,
+    clip,
+    jitter_of,
+    place_ray,
+    step_at,
+    steps_of,
+    steps_to_skip,
+    within_box,
+)
+from raymarch.kernels.rays.segment_ends import cut_by_planes
 
-SMALL, TERMS = 0.3, 11  # optical depth up to which phi is summed up as a series, of so many terms
+MAX_SERIES_DEPTH, SERIES_TERMS = 0.3, 11  # optical depth up to which phi is summed up as a series, of so many terms
 
 
 @dataclass(frozen=True)
@@ -88,12 +97,12 @@ class Together:
         return go_together
 
 
-def most_harmonics(members) -> int:
+def max_degree(members) -> int:
     """Highest degree of the volumes' harmonics: lower ones are the first of them."""
     return max(member.grid.degree for member in members)
 
 
-def colour_at_hand(member) -> bool:
+def has_colour(member) -> bool:
     """Whether a sample's colour comes with its density, in one read."""
     return member.grid.degree == 0 or member.variant.mode.classifies
 
@@ -102,8 +111,8 @@ def colour_at_hand(member) -> bool:
 def phi(tau, e):
     """(1 - e^-tau) / tau, e being e^-tau; 1 at 0."""
     y = ti.cast(1.0, float)
-    if ti.abs(tau) < SMALL:
-        for n in ti.static(range(TERMS, 1, -1)):
+    if ti.abs(tau) < MAX_SERIES_DEPTH:
+        for n in ti.static(range(SERIES_TERMS, 1, -1)):
             y = 1.0 - tau * (1.0 / n) * y
     else:
         y = (1.0 - e) / tau
@@ -114,8 +123,8 @@ def phi(tau, e):
 def phi_slope(tau, e):
     """Derivative of phi; -1/2 at 0."""
     y = ti.cast(1.0, float)
-    if ti.abs(tau) < SMALL:
-        for n in ti.static(range(TERMS, 0, -1)):
+    if ti.abs(tau) < MAX_SERIES_DEPTH:
+        for n in ti.static(range(SERIES_TERMS, 0, -1)):
             y = 1.0 - tau * ((n + 1.0) / (n * (n + 2.0))) * y
         y *= -0.5
     else:
@@ -134,7 +143,7 @@ def spans_of(members: ti.template(), rays: ti.template(), r):
     entry, way = ti.Matrix.zero(float, count, 3), ti.Matrix.zero(float, count, 3)
     for i in ti.static(range(count)):
         top = members[i].grid.max_index[None]
-        o, d = placed(members[i].grid, rays.origin[r], rays.direction[r])
+        o, d = place_ray(members[i].grid, rays.origin[r], rays.direction[r])
         first, last = clip(o, d, top)
         if ti.static(members[i].variant.clipped):
             first, last, _, _ = cut_by_planes(
@@ -152,7 +161,7 @@ def spans_of(members: ti.template(), rays: ti.template(), r):
 @ti.func
 def next_cut(near, far, t):
     """Nearest end of a span beyond t, FAR if there is none."""
-    end = ti.cast(FAR, float)
+    end = ti.cast(MAX_DISTANCE, float)
     for i in ti.static(range(near.n)):
         if far[i] > near[i]:
             if near[i] > t:
@@ -172,7 +181,7 @@ def inside_of(near, far, begin):
 
 
 @ti.func
-def row(matrix, i: ti.template()):
+def matrix_row(matrix, i: ti.template()):
     """Row i (3,)."""
     return ti.Vector([matrix[i, 0], matrix[i, 1], matrix[i, 2]])
 
@@ -180,7 +189,7 @@ def row(matrix, i: ti.template()):
 @ti.func
 def point_in(near, far, entry, way, begin, s, i: ti.template()):
     """Where volume i has what lies s behind `begin`, in its index space; never beyond the end of its span."""
-    return row(entry, i) + at_most(begin - near[i] + s, far[i] - near[i]) * row(way, i)
+    return matrix_row(entry, i) + clamp_high(begin - near[i] + s, far[i] - near[i]) * matrix_row(way, i)
 
 
 @ti.func
@@ -196,7 +205,7 @@ def look_ahead(
         if inside[i]:
             if k >= until[i]:
                 p, per_index = point_in(near, far, entry, way, begin, s, i), members[i].grid.cells_per_index[None]
-                empty, full = steps_ahead(members[i].grid, per_index, p, row(way, i), step)
+                empty, full = steps_to_skip(members[i].grid, per_index, p, matrix_row(way, i), step)
                 lit[i], until[i] = ti.cast(full > 0, ti.i32), k + empty + full
             any_lit |= lit[i]
             ahead = ti.min(ahead, until[i] - k)
@@ -208,10 +217,10 @@ def look_ahead(
 @ti.func
 def sample_of(member: ti.template(), p, width):
     """Sample of a volume: its cell, the position in it, what is stored there, optical depth, and `colour_at`'s raw."""
-    cell, f = located(member.grid, p)
+    cell, f = locate(member.grid, p)
     raw = fetch(member.grid, cell, f)
     shift, inverse_scale = member.grid.shift[None], member.grid.inverse_scale[None]
-    tau, shade = classified(member.own, member.variant, raw, shift, inverse_scale, width)
+    tau, shade = classify(member.own, member.variant, raw, shift, inverse_scale, width)
     return cell, f, raw, tau, shade
 
 
@@ -231,15 +240,15 @@ def go_together(scene: ti.template(), r, slot, dt, min_transmittance, min_weight
     phase, stretch = jitter_of(scene.rays, scene.variant, r)
     ray = ti.Struct(
         r=r, slot=slot, near=near, far=far, entry=entry, way=way, phase=phase, step=stretch * dt,
-        Y=basis(ti.static(most_harmonics(scene.members)), scene.rays.direction[r]),
+        Y=basis(ti.static(max_degree(scene.members)), scene.rays.direction[r]),
         min_transmittance=min_transmittance, min_weight=min_weight,
         behind=ti.Vector([background[0], background[1], background[2], 1.0]),
     )  # fmt: skip
     state = start(scene, ray)
     begin = next_cut(near, far, -1.0)
-    while begin < FAR:
+    while begin < MAX_DISTANCE:
         end = next_cut(near, far, begin)
-        if end < FAR:
+        if end < MAX_DISTANCE:
             along_stretch(scene, ray, begin, end, state)
         begin = end
     finish(scene, ray, state)
@@ -292,8 +301,8 @@ def finish(scene: ti.template(), ray: ti.template(), state: ti.template()):
         scene.out[ray.r, 0] = state.dot_light + state.dot_T * ray.behind
     if ti.static(scene.task == VALUE):
         scene.rays.image[ray.r] = state.light + state.T * ray.behind
-        met = 1.0 - state.T >= MET
-        scene.rays.depth[ray.r] = ti.select(met, state.met[1] / ti.max(state.met[0], LEAST), ti.math.inf)
+        met = 1.0 - state.T >= MIN_OPACITY
+        scene.rays.depth[ray.r] = ti.select(met, state.met[1] / ti.max(state.met[0], MIN_WEIGHT_SUM), ti.math.inf)
 
 
 # Value, adjoint and tangent of a sample.
@@ -311,16 +320,16 @@ def value(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti
         if at.shown[i]:
             cell, f, _raw, taus[i], shade = sample_of(scene.members[i], place_in(ray, at, i), at.width)
             tau += taus[i]
-            if ti.static(colour_at_hand(scene.members[i])):
+            if ti.static(has_colour(scene.members[i])):
                 at_hand = colour_at(scene.members[i].grid, scene.members[i].variant, cell, f, ray.Y, shade)
                 mixed += taus[i] * at_hand
     e = exp(-tau)
     weight = state.T * (1.0 - e)
     if contributes(scene.variant, weight, ray.min_weight):
         for i in ti.static(range(len(scene.members))):
-            if ti.static(not colour_at_hand(scene.members[i])):
+            if ti.static(not has_colour(scene.members[i])):
                 if taus[i] != 0:
-                    cell, f = located(scene.members[i].grid, place_in(ray, at, i))
+                    cell, f = locate(scene.members[i].grid, place_in(ray, at, i))
                     nothing = ti.Vector.zero(float, 4)
                     own = colour_at(scene.members[i].grid, scene.members[i].variant, cell, f, ray.Y, nothing)
                     mixed += taus[i] * own
@@ -333,7 +342,7 @@ def value(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti
 @ti.func
 def differentiable_sample(member: ti.template(), p, Y):
     """Raw density with its shift, sigma, and colour (4,) of a sample of a volume."""
-    cell, f = located(member.grid, p)
+    cell, f = locate(member.grid, p)
     raw = fetch(member.grid, cell, f)
     x = raw[3] + member.grid.shift[None]
     sigma, _by_x, shade, _slope = optics(member.own, member.variant, x, member.grid.inverse_scale[None])
@@ -369,7 +378,7 @@ def pull(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.
     state.remaining -= by_mixed * gain
     for i in ti.static(range(len(scene.members))):
         if at.shown[i]:
-            colour = row(colours, i)
+            colour = matrix_row(colours, i)
             d_tau = by_mixed * colour.dot(state.d_colour) + by_tau * gain - state.remaining
             scatter_sample(
                 scene.members[i], ray.slot, place_in(ray, at, i), xs[i], ray.Y, at.width, d_tau,
@@ -381,7 +390,7 @@ def pull(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.
 @ti.func
 def scatter_sample(member: ti.template(), slot, p, x, Y, width, d_tau, d_colour, colour):
     """Add what optical depth and colour (3,) of one sample of a volume give its gradients."""
-    cell, f = located(member.grid, p)
+    cell, f = locate(member.grid, p)
     inverse_scale = member.grid.inverse_scale[None]
     _sigma, by_x, _shade, shade_by_x = optics(member.own, member.variant, x, inverse_scale)
     d_x = d_tau * width * by_x
@@ -436,7 +445,7 @@ def push(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.
     dot_tau, dot_mixed = ti.cast(0.0, float), ti.Vector.zero(float, 4)
     for i in ti.static(range(len(scene.members))):
         if at.shown[i]:
-            p, colour = place_in(ray, at, i), row(colours, i)
+            p, colour = place_in(ray, at, i), matrix_row(colours, i)
             dot_sigma, dot_colour = sample_tangent(scene.members[i], scene.dots[i], p, xs[i], ray.Y, colour)
             dot_tau += dot_sigma * at.width
             for c in ti.static(range(3)):

@@ -2,8 +2,8 @@
 
 import taichi as ti
 
-from raymarch.kernels.numeric import UNIFORM, hash_u32
-from raymarch.kernels.rays.lens import KIND, LENS, is_parallel, start_parallel, unproject, unproject_pinhole
+from raymarch.kernels.numeric import UNIFORM_SCALE, hash_u32
+from raymarch.kernels.rays.lens import KIND, LENS_VECTOR, is_parallel, start_parallel, unproject, unproject_pinhole
 
 # Supersampling: a pixel as the mean of the rays through the middles of its equal parts, a box filter of its area.
 #
@@ -32,20 +32,20 @@ def pixel_ray(pose, lens, u, v, parallel: ti.template()):
 
     Only where `parallel` may the lens have no centre: a branch more, and the compiler rounds all rays otherwise.
     """
-    origin, direction = ti.Vector.zero(float, 3), turned(pose, unproject_pinhole(lens, u, v))
+    origin, direction = ti.Vector.zero(float, 3), rotate(pose, unproject_pinhole(lens, u, v))
     if lens[KIND] > 0.5:
-        direction = turned(pose, unproject(lens, u, v))
+        direction = rotate(pose, unproject(lens, u, v))
     for a in ti.static(range(3)):
         origin[a] = pose[a, 3]
     if ti.static(parallel):
         if is_parallel(lens):
-            origin += turned(pose, start_parallel(lens, u, v))
-            direction = turned(pose, ti.Vector([0.0, 0.0, -1.0]))
+            origin += rotate(pose, start_parallel(lens, u, v))
+            direction = rotate(pose, ti.Vector([0.0, 0.0, -1.0]))
     return origin, direction.normalized()
 
 
 @ti.func
-def turned(pose, local):
+def rotate(pose, local):
     """Direction in the world of one in camera axes."""
     direction = ti.Vector.zero(float, 3)
     for a in ti.static(range(3)):
@@ -55,7 +55,7 @@ def turned(pose, local):
 
 @ti.kernel
 def rays_of_pixels(
-    rays: ti.template(), pose: ti.math.mat4, lens: LENS,  # RayFields (ray,), world_from_camera, see `lens`
+    rays: ti.template(), pose: ti.math.mat4, lens: LENS_VECTOR,  # RayFields (ray,), world_from_camera, see `lens`
     width: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (pixel,)
     side: int, parallel: ti.template(), first: int,  # rays along a pixel's edge, whether rays are, the first's number
 ):  # fmt: skip
@@ -70,8 +70,8 @@ def rays_of_pixels(
 @ti.func
 def jitter_of_pixel(seed, pixel, phase, stretch):
     """Jitter (phase, stretch) of a pixel's ray: up to `phase` of a step early, steps stretched by up to `stretch`."""
-    u = ti.cast(hash_u32(seed, pixel, 0), float) * UNIFORM
-    v = ti.cast(hash_u32(seed, pixel, 1), float) * UNIFORM
+    u = ti.cast(hash_u32(seed, pixel, 0), float) * UNIFORM_SCALE
+    v = ti.cast(hash_u32(seed, pixel, 1), float) * UNIFORM_SCALE
     return ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
 
 
@@ -89,7 +89,7 @@ def jitter_pixels(
 def jitter_parts(rays: ti.template(), seed: int, step: int, count: int, parts: int, phase: float):  # RayFields, rays
     """Jitter of a fit's step: rays begin up to `phase` of a step early, those of a pixel at equal distances."""
     for r in range(count):
-        u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM + (r % parts) / ti.cast(parts, float)
+        u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM_SCALE + (r % parts) / ti.cast(parts, float)
         rays.jitter[r] = ti.Vector([ti.min(phase * (u - ti.floor(u)), 0.999999), 1.0])
 
 

@@ -7,24 +7,32 @@ each cell, by its index, so that nothing adds up along the ray.
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.rays.meeting import kept_segment
-from raymarch.kernels.rays.rays import FAR, PARALLEL, box_of, first_of, placed, seen_from, within_box
+from raymarch.kernels.rays.rays import (
+    MAX_DISTANCE,
+    PARALLEL_TOLERANCE,
+    box_of,
+    first_of,
+    origin_in_box,
+    place_ray,
+    within_box,
+)
+from raymarch.kernels.rays.segment_ends import clipped_segment
 
 
 @ti.func
 def ends_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s):
     """Segment s of ray r in its box's own index space: its way, near, far and the numbers of their faces."""
-    o, d = placed(grid, rays.origin[r], rays.direction[r])
-    near, far, enters, leaves = kept_segment(grid, rays, variant, r, seen_from(grid, o, box_of(grid, s)), d, s)
+    o, d = place_ray(grid, rays.origin[r], rays.direction[r])
+    near, far, enters, leaves = clipped_segment(grid, rays, variant, r, origin_in_box(grid, o, box_of(grid, s)), d, s)
     return d, near, far, enters, leaves
 
 
 @ti.func
 def segment_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s):
     """Where segment s of ray r enters its box's own index space, its way and length, as `clip_to_box` gives them."""
-    o, d = placed(grid, rays.origin[r], rays.direction[r])
-    own = seen_from(grid, o, box_of(grid, s))
-    near, far, _enters, _leaves = kept_segment(grid, rays, variant, r, own, d, s)
+    o, d = place_ray(grid, rays.origin[r], rays.direction[r])
+    own = origin_in_box(grid, o, box_of(grid, s))
+    near, far, _enters, _leaves = clipped_segment(grid, rays, variant, r, own, d, s)
     return within_box(own, d, near, far, grid.max_index[None])
 
 
@@ -45,7 +53,7 @@ def exit_of(entry, way, cell, length):
     """Where a ray leaves a cell, by its distance from the entry, and by which axis; -1 where it ends before."""
     out, axis = length, -1
     for a in ti.static(range(3)):
-        if ti.abs(way[a]) > PARALLEL:
+        if ti.abs(way[a]) > PARALLEL_TOLERANCE:
             t = (cell[a] + ti.cast(way[a] > 0, ti.i32) - entry[a]) / way[a]
             if t < out:
                 out, axis = t, a
@@ -64,7 +72,7 @@ def entrance_of(entry, way, cell):
     """As `enter_of`, and by which axis; 0 and -1 where it begins there."""
     t, axis = ti.cast(0.0, float), -1
     for a in ti.static(range(3)):
-        if ti.abs(way[a]) > PARALLEL:
+        if ti.abs(way[a]) > PARALLEL_TOLERANCE:
             at_a = (cell[a] + ti.cast(way[a] < 0, ti.i32) - entry[a]) / way[a]
             if at_a > t:
                 t, axis = at_a, a
@@ -100,7 +108,7 @@ def is_empty(grid: ti.template(), cell):
 
 
 @ti.func
-def beyond_empty(grid: ti.template(), first, entry, way, length, cell, t):
+def leave_empty(grid: ti.template(), first, entry, way, length, cell, t):
     """Next cell of a ray in one marked as empty, where it enters that and by which axis, and whether it goes on.
 
     That is the first behind all that is empty, or the one beyond the face where rounding hides how far that is.
@@ -130,11 +138,11 @@ def run_ahead(grid: ti.template(), per_index, p, way):
     empty = distance > 0
     if not empty:
         distance = ti.cast(grid.occupied_distance[cell], ti.i32)
-    ahead = ti.cast(FAR, float)
+    ahead = ti.cast(MAX_DISTANCE, float)
     for a in ti.static(range(3)):
         speed = way[a] * per_index[a]
-        if speed > PARALLEL:
+        if speed > PARALLEL_TOLERANCE:
             ahead = ti.min(ahead, (cell[a] + distance - q[a]) / speed)
-        elif speed < -PARALLEL:
+        elif speed < -PARALLEL_TOLERANCE:
             ahead = ti.min(ahead, (cell[a] - distance + 1 - q[a]) / speed)
     return empty, ti.max(ahead, 0.0)

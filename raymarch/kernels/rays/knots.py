@@ -13,8 +13,8 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.tables import knot_below
-from raymarch.kernels.rays.root import NEWTON, extrema_of
-from raymarch.kernels.rays.root import at as cubic
+from raymarch.kernels.rays.root import MAX_NEWTON_STEPS, extrema_of
+from raymarch.kernels.rays.root import cubic_value as cubic
 
 PIECES = 3  # between a cell's ends and two extrema
 
@@ -52,7 +52,7 @@ def met_between(grid: ti.template(), table: ti.template(), variant: ti.template(
     """Place where the value, which rises or falls from low to high, is that of a knot."""
     level, u = table.above[knot], 0.5 * (low + high)
     scale = grid.inverse_scale[None]
-    for _ in range(NEWTON):
+    for _ in range(MAX_NEWTON_STEPS):
         x = cubic(c, u)
         value = above_first(grid, table, variant, x) - level
         if (value < 0) == rises:

@@ -1,24 +1,25 @@
-"""Lenses of kernels: pixels to directions in camera axes and back; `geometry/lens` and `geometry/distortion` beside.
+"""Lenses of kernels: pixels to directions in camera axes and back; `geometry/lens` and `geometry/lens_distortion`
+beside.
 
 `lens` is one vector for every model: focal u and v, centre u and v [pixel], kind, reach, the most that a pixel moves
-by a change of a direction's tangents, and the nine numbers of `geometry/distortion`.
+by a change of a direction's tangents, and the nine numbers of `geometry/lens_distortion`.
 """
 
 import taichi as ti
 
 from raymarch import runtime
 
-ANGLES, FOV, PARALLEL = 2, 3, 4  # kinds, as in `geometry/distortion`; 0 is the pinhole
-KIND, REACH, STRETCH, NUMBERS = 4, 5, 6, 7  # where they are in the vector
-COUNT = 9  # of the numbers
+ANGLES, FOV, PARALLEL = 2, 3, 4  # kinds, as in `geometry/lens_distortion`; 0 is the pinhole
+KIND, FOLD_RADIUS, FOLD_SLOPE, NUMBERS = 4, 5, 6, 7  # where they are in the vector
+LENS_NUMBERS = 9  # of the numbers
 TINY_OMEGA = 1e-3
-LENS = ti.types.vector(NUMBERS + COUNT, ti.math.vec4.dtype)  # which follows the precision that runs
-TURNS = 40
-STARTS, ROUGH = 20, 0.01
+LENS_VECTOR = ti.types.vector(NUMBERS + LENS_NUMBERS, ti.math.vec4.dtype)  # which follows the precision that runs
+MAX_NEWTON_STEPS = 40
+MAX_START_STEPS, START_TOLERANCE = 20, 0.01
 
 
 @ti.func
-def distorted(lens, a):
+def distort(lens, a):
     """Distorted plane point of an undistorted one within the reach, and its slopes, xx, xy and yy."""
     s = a.norm_sqr()
     scale, slope = ti.cast(1.0, float), ti.cast(0.0, float)  # radial factor, and its slope by s
@@ -36,7 +37,7 @@ def distorted(lens, a):
                 bend = (1.0 / (1.0 + x * x) - ratio) / (2.0 * x * x)
             scale, slope = t / omega * ratio, t * t * t / omega * bend
     else:
-        k = ti.Vector([lens[NUMBERS + i] for i in range(COUNT)])
+        k = ti.Vector([lens[NUMBERS + i] for i in range(LENS_NUMBERS)])
         below = 1.0 + s * (k[5] + s * (k[6] + s * k[7]))
         scale = (1.0 + s * (k[0] + s * (k[1] + s * (k[2] + s * k[8])))) / below
         slope = k[0] + s * (2.0 * k[1] + s * (3.0 * k[2] + s * 4.0 * k[8]))
@@ -51,29 +52,29 @@ def distorted(lens, a):
 
 
 @ti.func
-def undistorted(lens, m):
+def undistort(lens, m):
     """Undistorted plane point of a distorted one: Newton's method, its steps halved until they help."""
     a, left, turn = ti.Vector.zero(float, 2), ti.cast(1e30, float), 0
     size = m.norm()
-    way, low, high, r = m / ti.max(size, 1e-30), ti.cast(0.0, float), lens[REACH], ti.min(size, lens[REACH])
-    while turn < STARTS:  # about as far off first, on the same way
-        value, slope = distorted(lens, r * way)
+    way, low, high, r = m / ti.max(size, 1e-30), ti.cast(0.0, float), lens[FOLD_RADIUS], ti.min(size, lens[FOLD_RADIUS])
+    while turn < MAX_START_STEPS:  # about as far off first, on the same way
+        value, slope = distort(lens, r * way)
         gap = value.dot(way) - size
         if gap < 0:
             low = r
         else:
             high = r
-        turn = STARTS if ti.abs(gap) <= ROUGH * size else turn + 1
-        if turn < STARTS:
+        turn = MAX_START_STEPS if ti.abs(gap) <= START_TOLERANCE * size else turn + 1
+        if turn < MAX_START_STEPS:
             r -= gap / (slope[0] * way[0] ** 2 + 2.0 * slope[1] * way[0] * way[1] + slope[2] * way[1] ** 2)
             if not (low < r < high):
                 r = 0.5 * (low + high)
     step = r * way
     turn = 0
-    while turn < TURNS:
+    while turn < MAX_NEWTON_STEPS:
         tried = a + step
-        tried *= ti.min(1.0, lens[REACH] / ti.max(tried.norm(), 1e-30))
-        value, slope = distorted(lens, tried)
+        tried *= ti.min(1.0, lens[FOLD_RADIUS] / ti.max(tried.norm(), 1e-30))
+        value, slope = distort(lens, tried)
         gap = m - value
         if gap.norm_sqr() < left:
             a, left = tried, gap.norm_sqr()
@@ -83,14 +84,14 @@ def undistorted(lens, m):
             step *= 0.5
         turn += 1
         if not step.norm_sqr() > ti.static(1e-13 if runtime.single_precision() else 1e-30) * (1.0 + a.norm_sqr()):
-            turn = TURNS
+            turn = MAX_NEWTON_STEPS
     return a
 
 
 @ti.func
 def unproject(lens, u, v):
     """Direction in camera axes of (u, v) [pixel], of any length, through a lens that is not a pinhole."""
-    a = undistorted(lens, ti.Vector([(u - lens[2]) / lens[0], (v - lens[3]) / lens[1]]))
+    a = undistort(lens, ti.Vector([(u - lens[2]) / lens[0], (v - lens[3]) / lens[1]]))
     local = ti.Vector([a[0], -a[1], -1.0])
     if ti.abs(lens[KIND] - ANGLES) < 0.5:
         angle = a.norm()
@@ -132,8 +133,8 @@ def project(lens, local):
             depth = local.norm()
         else:
             a /= depth
-        inside = ti.min(1.0, lens[REACH] / ti.max(a.norm(), 1e-30))
-        m, _ = distorted(lens, a * inside)
+        inside = ti.min(1.0, lens[FOLD_RADIUS] / ti.max(a.norm(), 1e-30))
+        m, _ = distort(lens, a * inside)
         u, v = lens[2] + lens[0] * m[0] / inside, lens[3] + lens[1] * m[1] / inside
     return u, v, depth
 
@@ -146,7 +147,7 @@ def footprint(lens, local, depth, radius):
         slant = 1.0
     reach = ti.cast(-1.0, float)
     if is_parallel(lens):
-        reach = radius * lens[STRETCH] + 1.0 if depth > 2.0 * radius else -1.0
+        reach = radius * lens[FOLD_SLOPE] + 1.0 if depth > 2.0 * radius else -1.0
     elif depth > 2.0 * radius * slant:
-        reach = radius * slant / (depth - radius * slant) * lens[STRETCH] * slant + 1.0
+        reach = radius * slant / (depth - radius * slant) * lens[FOLD_SLOPE] * slant + 1.0
     return reach

@@ -6,10 +6,10 @@ Positions are in index space, t is a distance in the world; `o + t d` with d not
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.numeric import at_least, at_most
+from raymarch.kernels.numeric import clamp_high, clamp_low
 
-PARALLEL = 1e-12
-FAR = 1e30
+PARALLEL_TOLERANCE = 1e-12
+MAX_DISTANCE = 1e30
 
 
 @ti.func
@@ -49,8 +49,8 @@ def clip_to_box(o, d, max_index):
 def within_box(o, d, near, far, max_index):
     """A ray from near to far as `clip_to_box` gives it, both ends in the box 0..top."""
     last = max_index * (1.0 - ti.static(2.0**-21 if runtime.single_precision() else 2.0**-50))
-    entry = at_most(at_least(o + near * d, 0.0), last)
-    exit = at_most(at_least(o + far * d, 0.0), last)
+    entry = clamp_high(clamp_low(o + near * d, 0.0), last)
+    exit = clamp_high(clamp_low(o + far * d, 0.0), last)
     length = far - near
     return entry, (exit - entry) / ti.select(length > 0, length, 1.0), length
 
@@ -58,10 +58,10 @@ def within_box(o, d, near, far, max_index):
 @ti.func
 def clip_faces(o, d, low, high):
     """As `clip` of a box low..high, and the axes of the faces it enters and leaves by; -1 where it starts inside."""
-    near, far, slack = ti.cast(0.0, float), ti.cast(FAR, float), slacks_of(o, d, low, high)
+    near, far, slack = ti.cast(0.0, float), ti.cast(MAX_DISTANCE, float), slacks_of(o, d, low, high)
     enters, leaves = -1, -1
     for a in ti.static(range(3)):
-        if ti.abs(d[a]) > PARALLEL:
+        if ti.abs(d[a]) > PARALLEL_TOLERANCE:
             t0, t1 = (low[a] - slack[a] - o[a]) / d[a], (high[a] + slack[a] - o[a]) / d[a]
             if ti.min(t0, t1) > near:
                 near, enters = ti.min(t0, t1), a
@@ -93,7 +93,7 @@ def step_at(variant: ti.template(), near, far, dt, phase, k):
     begin, width = near + k * dt, dt
     if ti.static(variant.jittered):
         begin, width = near + ti.max(k - phase, 0.0) * dt, ti.min(k + 1.0 - phase, 1.0) * dt
-    return begin, at_most(width, far - begin)
+    return begin, clamp_high(width, far - begin)
 
 
 @ti.func
@@ -109,18 +109,18 @@ def steps_within(cells_per_index, q, cell, distance, d, dt):
 
     So whatever the distance says, the march goes on.
     """
-    exit = ti.cast(FAR, float)
+    exit = ti.cast(MAX_DISTANCE, float)
     for a in ti.static(range(3)):
         speed = d[a] * cells_per_index[a]
-        if speed > PARALLEL:
+        if speed > PARALLEL_TOLERANCE:
             exit = ti.min(exit, (cell[a] + distance - q[a]) / speed)
-        elif speed < -PARALLEL:
+        elif speed < -PARALLEL_TOLERANCE:
             exit = ti.min(exit, (cell[a] - distance + 1 - q[a]) / speed)
     return ti.max(ti.cast(ti.min(exit / dt, 1e6), ti.i32), 0) + 1
 
 
 @ti.func
-def steps_ahead(grid: ti.template(), cells_per_index, p, d, dt):
+def steps_to_skip(grid: ti.template(), cells_per_index, p, d, dt):
     """Empty-space skipping: steps from p that stay in empty cells, and in occupied ones; one of them is 0.
 
     `empty_distance` holds each cell's chessboard distance to the nearest occupied one, `occupied_distance` that to the
@@ -140,7 +140,7 @@ def steps_ahead(grid: ti.template(), cells_per_index, p, d, dt):
 
 @ti.func
 def empty_steps(grid: ti.template(), cells_per_index, p, d, dt):
-    """Empty-space skipping alone, the first of `steps_ahead`: 0 where p's own cell is occupied."""
+    """Empty-space skipping alone, the first of `steps_to_skip`: 0 where p's own cell is occupied."""
     q, last = p * cells_per_index, grid.cells[None] - 1
     cell = ti.cast(q, ti.i32)
     for a in ti.static(range(3)):
@@ -166,7 +166,7 @@ def widths_of(variant: ti.template(), phase, k):
 
 
 @ti.func
-def placed(grid: ti.template(), origin, direction):
+def place_ray(grid: ti.template(), origin, direction):
     """Origin and way of a ray in index space, by unit of length in the world, or in NDC."""
     from_place, way = origin, direction
     if ti.static(grid.ndc):
@@ -190,7 +190,7 @@ def through_ndc(grid: ti.template(), origin, direction):
         b[i] = P[i, 0] * direction[0] + P[i, 1] * direction[1] + P[i, 2] * direction[2]
     ahead, toward, begin = a[2] + 3.0 * a[3], b[2] + 3.0 * b[3], ti.cast(0.0, float)
     if ahead < 0:
-        if toward > PARALLEL:
+        if toward > PARALLEL_TOLERANCE:
             begin = -ahead / toward
             a += begin * b
         else:
@@ -208,7 +208,7 @@ def distance_of(grid: ti.template(), origin, direction, t):
     if ti.static(grid.ndc):
         _, _, by = through_ndc(grid, origin, direction)
         left = by[3] * by[1] - t * by[2]
-        distance = by[0] + (t * by[1] / left if left > 0 else ti.cast(FAR, float))
+        distance = by[0] + (t * by[1] / left if left > 0 else ti.cast(MAX_DISTANCE, float))
     return distance
 
 
@@ -234,7 +234,7 @@ def scale_of(box):
 
 
 @ti.func
-def seen_from(grid: ti.template(), o, box):
+def origin_in_box(grid: ti.template(), o, box):
     """A ray's origin in a box's own index space, which spans 0..top as the innermost one's does."""
     own = o
     if ti.static(grid.boxes > 1):
@@ -277,7 +277,7 @@ def clip_to_boxes(grid: ti.template(), o, d, s):
     entry, direction, length = clip_to_box(o, d, top)
     if ti.static(grid.boxes > 1):
         box = box_of(grid, s)
-        own = seen_from(grid, o, box)
+        own = origin_in_box(grid, o, box)
         near, far, _, _ = shell_segment(grid, own, d, s)
         entry, direction, length = within_box(own, d, near, far, top)
         entry += first_of(grid, box)

@@ -9,13 +9,13 @@ cell: what rounding makes of the field on a face lets no ray slip through.
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.field.bricks import where
-from raymarch.kernels.field.cell import corners_of_cell, curved, trilinear, trilinear_curvature, trilinear_slope
+from raymarch.kernels.field.bricks import cell_index
+from raymarch.kernels.field.cell import corners_of_cell, hessian_times, trilinear, trilinear_curvature, trilinear_slope
 from raymarch.kernels.rays.cells import cell_at, enter_of, exit_of, is_inside, next_cell, run_ahead, segment_of
-from raymarch.kernels.rays.meeting import kept_segment
-from raymarch.kernels.rays.rays import placed, within_box
+from raymarch.kernels.rays.rays import place_ray, within_box
+from raymarch.kernels.rays.segment_ends import clipped_segment
 
-NEWTON = 60  # steps at most; a bisection alone would need about as many in double precision
+MAX_NEWTON_STEPS = 60  # steps at most; a bisection alone would need about as many in double precision
 
 
 @ti.func
@@ -23,11 +23,11 @@ def cubic_of(v, f, d):
     """Coefficients (4,) of the field along f + u d by powers of u."""
     slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
     third = (v[7] - v[6] - v[5] + v[4] - v[3] + v[2] + v[1] - v[0]) * d[0] * d[1] * d[2]
-    return ti.Vector([trilinear(v, f), slope.dot(d), 0.5 * curved(curvature, d).dot(d), third])
+    return ti.Vector([trilinear(v, f), slope.dot(d), 0.5 * hessian_times(curvature, d).dot(d), third])
 
 
 @ti.func
-def at(c, u):
+def cubic_value(c, u):
     """Value of a cubic."""
     return c[0] + u * (c[1] + u * (c[2] + u * c[3]))
 
@@ -52,12 +52,12 @@ def extrema_of(c):
 @ti.func
 def root_between(c, low, high):
     """Root of a cubic that is monotone and changes its sign between low and high."""
-    before, behind = at(c, low), at(c, high)
+    before, behind = cubic_value(c, low), cubic_value(c, high)
     rises, u = behind > before, 0.5 * (low + high)
     if behind != before:
         u = low + (high - low) * before / (before - behind)
-    for _ in range(NEWTON):
-        value = at(c, u)
+    for _ in range(MAX_NEWTON_STEPS):
+        value = cubic_value(c, u)
         if (value < 0) == rises:
             low = u
         else:
@@ -86,11 +86,11 @@ def first_root(c, side):
     u, low, high = ti.cast(-1.0, float), ti.cast(0.0, float), ti.cast(0.0, float)
     if side_of(c[0]) != side:
         u = ti.cast(0.0, float)
-    elif side_of(at(c, e1)) != side:
+    elif side_of(cubic_value(c, e1)) != side:
         high = e1
-    elif side_of(at(c, e2)) != side:
+    elif side_of(cubic_value(c, e2)) != side:
         low, high = e1, e2
-    elif side_of(at(c, 1.0)) != side:
+    elif side_of(cubic_value(c, 1.0)) != side:
         low, high = e2, ti.cast(1.0, float)
     if high > low:
         u = root_between(c, low, high)
@@ -116,7 +116,7 @@ def first_hit(grid: ti.template(), entry, way, length, level):
             while on and hit < 0:
                 out, axis = exit_of(entry, way, cell, length)
                 out = ti.max(out, begin)
-                v = corners_of_cell(grid.density, where(grid, cell)) - level
+                v = corners_of_cell(grid.density, cell_index(grid, cell)) - level
                 low, u = side_of(v.min()), ti.cast(-1.0, float)
                 if low == side_of(v.max()):
                     if low * side < 0:
@@ -152,8 +152,8 @@ def find_hits(grid: ti.template(), rays: ti.template(), variant: ti.template(), 
 @ti.func
 def hit_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r):
     """Hit of ray r as found: whether there is one, its cell, position in the cell, distance, way in index space."""
-    o, d = placed(grid, rays.origin[r], rays.direction[r])
-    near, far, _enters, _leaves = kept_segment(grid, rays, variant, r, o, d, 0)
+    o, d = place_ray(grid, rays.origin[r], rays.direction[r])
+    near, far, _enters, _leaves = clipped_segment(grid, rays, variant, r, o, d, 0)
     entry, way, _length = within_box(o, d, near, far, grid.max_index[None])
     found = rays.sum_odd[r]
     cell = ti.Vector([ti.cast(found[0], ti.i32), ti.cast(found[1], ti.i32), ti.cast(found[2], ti.i32)])
@@ -167,7 +167,7 @@ def slope_at_hit(grid: ti.template(), cell, f, d):
 
     That is 0 where a ray only touches the surface: its slope along the ray is what rounding left of the cell's range.
     """
-    v = corners_of_cell(grid.density, where(grid, cell))
+    v = corners_of_cell(grid.density, cell_index(grid, cell))
     slope, by_level = trilinear_slope(v, f), ti.cast(0.0, float)
     along = slope.dot(d)
     if ti.abs(along) > ti.static(1e-6 if runtime.single_precision() else 1e-12) * (v.max() - v.min()) * d.norm():

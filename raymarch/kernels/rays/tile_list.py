@@ -8,27 +8,28 @@ meets it.
 import taichi as ti
 
 from raymarch.kernels.rays.camera import corner_of, pixel_counts, pixel_ray
-from raymarch.kernels.rays.rays import FAR, PARALLEL, clip, empty_steps, placed, steps_within
+from raymarch.kernels.rays.rays import MAX_DISTANCE, PARALLEL_TOLERANCE, clip, empty_steps, place_ray, steps_within
 
-SAFETY = 1.5, 0.25  # of how far the corners' rays are apart, for lenses bend; and cells, for the walk's own steps
-PARTS = 8  # steps of that walk, at least, a step of the march
-RUN = 2048  # tiles whose hits are counted by one thread
-OF_ALL = 5  # rays that tell of a tile: its middle's and its corners'
+# of how far the corners' rays are apart, for lenses bend; and cells, for the walk's own steps
+SAFETY_MARGIN = 1.5, 0.25
+STEPS_A_MARCH_STEP = 8  # steps of that walk, at least, a step of the march
+TILES_A_RUN = 2048  # tiles whose hits are counted by one thread
+RAYS_A_TILE = 5  # rays that tell of a tile: its middle's and its corners'
 
 
 @ti.func
 def ray_of(store: ti.template(), grid: ti.template(), view, u, v):
     """Ray through (u, v) [pixel] of a view, in index space."""
     origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v, store.parallel)
-    return placed(grid, origin, direction)
+    return place_ray(grid, origin, direction)
 
 
 @ti.func
 def place_of_ray(store: ti.template(), n):
     """Where ray n goes through its tile [pixel]: the middle, the middles of the corners' pixels, then those of all."""
     place = 0.5 * ti.Vector([store.tile, store.tile])
-    if n >= OF_ALL:
-        place = ti.Vector([(n - OF_ALL) % store.tile + 0.5, (n - OF_ALL) // store.tile + 0.5])
+    if n >= RAYS_A_TILE:
+        place = ti.Vector([(n - RAYS_A_TILE) % store.tile + 0.5, (n - RAYS_A_TILE) // store.tile + 0.5])
     elif n > 0:
         place += ti.Vector([(n - 1) % 2 - 0.5, (n - 1) // 2 - 0.5]) * (store.tile - 1)
     return place
@@ -43,11 +44,13 @@ def is_clear(grid: ti.template(), o, d, slowest, apart, parting, dt):
     """
     top, per_index, last = grid.max_index[None], grid.cells_per_index[None], grid.cells[None] - 1
     farthest = ((o - 0.5 * top).norm() + 0.5 * top.norm()) / slowest  # that anything of the box can be
-    wider = ti.static(SAFETY[0]) * (apart + farthest * parting).max() + ti.static(SAFETY[1])
+    wider = ti.static(SAFETY_MARGIN[0]) * (apart + farthest * parting).max() + ti.static(SAFETY_MARGIN[1])
     begin, end = clip(o + wider, d, top + 2.0 * wider)
     between = ((apart + end * parting) * per_index).max()
-    around = ti.cast(ti.static(SAFETY[0]) * between + ti.static(SAFETY[1]), ti.i32) + 1
-    step = ti.min(dt / PARTS, ti.static(SAFETY[1]) / ti.max(ti.abs(d * per_index).max(), PARALLEL))
+    around = ti.cast(ti.static(SAFETY_MARGIN[0]) * between + ti.static(SAFETY_MARGIN[1]), ti.i32) + 1
+    step = ti.min(
+        dt / STEPS_A_MARCH_STEP, ti.static(SAFETY_MARGIN[1]) / ti.max(ti.abs(d * per_index).max(), PARALLEL_TOLERANCE)
+    )
     clear, k = True, 0
     while clear and begin + k * step < end:
         q = ti.min(ti.max(o + (begin + k * step) * d, 0.0), top) * per_index
@@ -59,7 +62,7 @@ def is_clear(grid: ti.template(), o, d, slowest, apart, parting, dt):
 
 
 @ti.func
-def meets(grid: ti.template(), o, d, dt):
+def meets_occupied(grid: ti.template(), o, d, dt):
     """Whether a sample of a ray's march lies in an occupied cell."""
     near, far = clip(o, d, grid.max_index[None])
     found, k, n = False, 0, ti.cast((far - near) / dt, ti.i32)
@@ -80,21 +83,21 @@ def hit_or_clear(store: ti.template(), grid: ti.template(), t, dt):
     hit, clear = False, False
     middle, way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
     apart, parting = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)  # at the origins, and by distance
-    slowest = ti.cast(FAR, float)
+    slowest = ti.cast(MAX_DISTANCE, float)
     # In NDC rays that lie side by side need not be as far apart at each distance: each is asked.
-    for n in range(ti.static(OF_ALL if grid.ndc else 0), ti.static(OF_ALL + store.tile**2)):
-        if not hit and not clear and (n < OF_ALL or pixel_counts(store, t, n - OF_ALL)):
+    for n in range(ti.static(RAYS_A_TILE if grid.ndc else 0), ti.static(RAYS_A_TILE + store.tile**2)):
+        if not hit and not clear and (n < RAYS_A_TILE or pixel_counts(store, t, n - RAYS_A_TILE)):
             place = place_of_ray(store, n)
             o, d = ray_of(store, grid, view, column + place[0], row + place[1])  # once, for it is much to compile
-            if n < OF_ALL:
+            if n < RAYS_A_TILE:
                 if n == 0:
                     middle, way = o, d
                 apart, parting = ti.max(apart, ti.abs(o - middle)), ti.max(parting, ti.abs(d - way))
                 slowest = ti.min(slowest, d.norm())
-                if n == OF_ALL - 1:
+                if n == RAYS_A_TILE - 1:
                     clear = is_clear(grid, middle, way, slowest, apart, parting, dt)
             else:
-                hit = meets(grid, o, d, dt)
+                hit = meets_occupied(grid, o, d, dt)
     return hit, clear
 
 
@@ -107,17 +110,17 @@ def list_tiles(
     for t in range(tiles):
         hit, _clear = hit_or_clear(store, grid, t, dt)
         store.hit[t] = ti.u8(1) if hit else ti.u8(0)
-    runs = (tiles + RUN - 1) // RUN
+    runs = (tiles + TILES_A_RUN - 1) // TILES_A_RUN
     for run in range(runs):
         hits = 0
-        for t in range(run * RUN, ti.min(run * RUN + RUN, tiles)):
+        for t in range(run * TILES_A_RUN, ti.min(run * TILES_A_RUN + TILES_A_RUN, tiles)):
             hits += ti.cast(store.hit[t], ti.i32)
         store.hits_of_run[run] = hits
     for run in range(runs):
         place = 0
         for before in range(run):
             place += store.hits_of_run[before]
-        for t in range(run * RUN, ti.min(run * RUN + RUN, tiles)):
+        for t in range(run * TILES_A_RUN, ti.min(run * TILES_A_RUN + TILES_A_RUN, tiles)):
             if store.hit[t]:
                 store.list[place] = t
                 place += 1

@@ -14,12 +14,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer.server.wire import Newest
+from raymarch.viewer.server.wire import Mailbox
 
 Post = Callable[[dict[str, Any], "bytes | None"], None]
-MOST_PAGES = 16  # outputs of one view
-MOST_AHEAD = 3  # frames on their way to a page: more would be old when they come, as over a slow line
-PATIENCE = 1.0  # seconds after which a page that does not say that it has a frame is not waited for
+MAX_PAGES = 16  # outputs of one view
+MAX_FRAMES_AHEAD = 3  # frames on their way to a page: more would be old when they come, as over a slow line
+FRAME_TIMEOUT = 1.0  # seconds after which a page that does not say that it has a frame is not waited for
 
 
 class KernelWire:
@@ -41,7 +41,7 @@ class KernelWire:
     url = url_once = ""
 
     def __init__(self, post: Post, wake: Callable[[], None]) -> None:
-        self.inbox, self.post, self.wake = Newest(), post, wake
+        self.inbox, self.post, self.wake = Mailbox(), post, wake
         self._numbers: dict[str, int] = {}
         self._count = 0
         self._hello: dict[str, Any] | None = None
@@ -56,9 +56,9 @@ class KernelWire:
     @property
     def behind(self) -> bool:
         """Whether a page has not yet received what was sent to it. More pictures would only arrive late."""
-        if time.monotonic() - self._posted > PATIENCE:
+        if time.monotonic() - self._posted > FRAME_TIMEOUT:
             self._ahead.clear()
-        return any(count >= MOST_AHEAD for count in list(self._ahead.values()))
+        return any(count >= MAX_FRAMES_AHEAD for count in list(self._ahead.values()))
 
     def take(self, content: Any) -> None:
         """Put a page's message into the inbox; anything else is ignored."""
@@ -69,7 +69,7 @@ class KernelWire:
             return
         kind = message.get("type")
         if kind == "open" and number is None:
-            if len(self._numbers) >= MOST_PAGES:  # outputs whose page was reloaded never said that they went
+            if len(self._numbers) >= MAX_PAGES:  # outputs whose page was reloaded never said that they went
                 self.take({"view": next(iter(self._numbers)), "message": {"type": "close"}})
             self._count += 1
             self._numbers[view] = number = self._count
@@ -109,8 +109,8 @@ class KernelWire:
 
 # A viewer in a notebook works on the kernel's event loop, in slices. Messages arrive and cells run between two slices.
 
-TURNS = 4  # of the loop between slices of work: a message takes some on its way through the kernel
-LATER = 0.01  # seconds until a page that is behind is looked at again
+LOOP_TURNS = 4  # of the loop between slices of work: a message takes some on its way through the kernel
+RETRY_DELAY = 0.01  # seconds until a page that is behind is looked at again
 log = logging.getLogger("raymarch")
 
 
@@ -148,14 +148,14 @@ class KernelLoop:
     async def _run(self) -> None:
         while True:
             if self._late():
-                await asyncio.sleep(LATER)
+                await asyncio.sleep(RETRY_DELAY)
                 continue
             if not self._work():
                 return
             await breathe()
 
 
-async def breathe(turns: int = TURNS) -> None:
+async def breathe(turns: int = LOOP_TURNS) -> None:
     """Some turns of the loop."""
     for _ in range(turns):
         await asyncio.sleep(0)

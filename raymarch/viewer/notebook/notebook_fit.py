@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.fitting.fitter import REPORT_EVERY, Fitter
+from raymarch.fitting.fitter import REPORT_INTERVAL, Fitter
 from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite
 from raymarch.viewer.fit_viewer import FitViewer, state_of
 from raymarch.viewer.notebook.kernel_wire import breathe
@@ -14,10 +14,10 @@ from raymarch.viewer.notebook.notebook_view import NotebookView
 from raymarch.viewer.pictures.frame_maker import FrameMaker
 from raymarch.viewer.viewer import Viewer
 
-LOOKS_EVERY = 0.02  # seconds between looks at messages in a pause
-OPENING = 1.0  # seconds that the first step waits for a page
+POLL_INTERVAL = 0.02  # seconds between looks at messages in a pause
+OPENING_TIMEOUT = 1.0  # seconds that the first step waits for a page
 STEP_TURNS = 2  # of the loop between two steps
-ELSEWHERE = 0.1  # seconds from which on a turn of the loop was another cell's, and none of the fit's time
+MIN_FOREIGN_TURN = 0.1  # seconds from which on a turn of the loop was another cell's, and none of the fit's time
 
 
 class _FitViewer(FitViewer):
@@ -132,7 +132,7 @@ class NotebookFit(NotebookView):
                 continue
             fitter.step()
             drawn += fitter.rays_a_step
-            if fitter.steps_done % REPORT_EVERY == 0 or fitter.progress >= 1 or fitting.control.stopped:
+            if fitter.steps_done % REPORT_INTERVAL == 0 or fitter.progress >= 1 or fitting.control.stopped:
                 fitter.report(drawn / max(fitter.seconds - since, 1e-9))
                 since, drawn = fitter.seconds, 0
             await self._breathe()
@@ -143,14 +143,14 @@ class NotebookFit(NotebookView):
     async def _first_page(self) -> None:
         """Wait a moment for the page, which a first step that compiles would keep waiting."""
         begun = time.perf_counter()
-        while self.widget is not None and not self.viewer.pages and time.perf_counter() - begun < OPENING:
+        while self.widget is not None and not self.viewer.pages and time.perf_counter() - begun < OPENING_TIMEOUT:
             self.viewer.take()
-            await asyncio.sleep(LOOKS_EVERY)
+            await asyncio.sleep(POLL_INTERVAL)
 
     async def _breathe(self) -> None:
         begun, shown = time.perf_counter(), self.fitter.seconds
         await breathe(STEP_TURNS)
-        if time.perf_counter() - begun > ELSEWHERE:
+        if time.perf_counter() - begun > MIN_FOREIGN_TURN:
             self.fitter.clock.set_back(shown)
 
     async def _pause(self) -> None:
@@ -160,6 +160,6 @@ class NotebookFit(NotebookView):
         while self.fitting.control.paused and not self.fitting.control.stopped:
             viewer.work()
             self.fitting.control.look_for_pages(len(viewer.pages))
-            await (breathe() if viewer.busy else asyncio.sleep(LOOKS_EVERY))
+            await (breathe() if viewer.busy else asyncio.sleep(POLL_INTERVAL))
         self.fitter.clock.set_back(shown)
         self.fitting.going_on()

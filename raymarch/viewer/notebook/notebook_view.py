@@ -13,19 +13,19 @@ from raymarch import runtime
 from raymarch.device.pool import Closing
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.camera import Camera
-from raymarch.html.card import safe
+from raymarch.html.card import safe_text
 from raymarch.html.picture import data_uri
 from raymarch.rendering.march_settings import March
 from raymarch.viewer.notebook.kernel_wire import KernelLoop, KernelWire
-from raymarch.viewer.pictures.eye import Eye, Look, eye_of
 from raymarch.viewer.pictures.frame_maker import FrameMaker
-from raymarch.viewer.pictures.page import Page
+from raymarch.viewer.pictures.page_pictures import Page
+from raymarch.viewer.pictures.viewer_camera import Look, ViewerCamera, camera_of_message
 from raymarch.viewer.server.client_files import client_css, widget_js
 from raymarch.viewer.viewer import Viewer
 
 # The widget runs the page's client in an output cell. Its messages go through the kernel's comm, without a server.
 
-MISSING = 'anywidget is not installed, so that this is a still picture; pip install "raymarch[notebook]"'
+MISSING_WIDGET = 'anywidget is not installed, so that this is a still picture; pip install "raymarch[notebook]"'
 
 
 class Widget:
@@ -61,16 +61,16 @@ def _widget_class() -> type:
     try:
         from anywidget import AnyWidget
     except ImportError as error:
-        raise RaymarchError(MISSING) from error
+        raise RaymarchError(MISSING_WIDGET) from error
     return type("RaymarchView", (AnyWidget,), {"_esm": widget_js(), "_css": client_css(), "__module__": __name__})
 
 
-STILL = 480, 360  # pixels
-MOST_OPEN = 3  # volumes of views on the device; others are put there again when somebody turns them
+STILL_SIZE = 480, 360  # pixels
+MAX_OPEN = 3  # volumes of views on the device; others are put there again when somebody turns them
 log = logging.getLogger("raymarch")
 
 
-def in_kernel() -> bool:
+def runs_in_kernel() -> bool:
     """Whether a notebook's kernel runs this; a terminal's IPython has none."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None
@@ -116,7 +116,7 @@ class NotebookView(Closing):
     def _only_so_many(self) -> None:
         """Free the device memory of the oldest views."""
         _open[:] = [view for view in _open if view is not self] + [self]
-        for old in _open[:-MOST_OPEN]:
+        for old in _open[:-MAX_OPEN]:
             old.rest()
 
     def _work(self) -> bool:
@@ -166,12 +166,14 @@ class NotebookView(Closing):
         return max(self.viewer.pages.values(), key=lambda page: page.said, default=None)
 
     @property
-    def eye(self) -> Eye:
+    def eye(self) -> ViewerCamera:
         """Camera of the page that was turned last; until then the start camera."""
         page = self.page
         if page is not None and page.eye is not None:
             return page.eye
-        return eye_of({"id": 0, **self.maker.scene()["camera"], "width": STILL[0], "height": STILL[1]})
+        return camera_of_message(
+            {"id": 0, **self.maker.scene()["camera"], "width": STILL_SIZE[0], "height": STILL_SIZE[1]}
+        )
 
     @property
     def look(self) -> Look:
@@ -206,7 +208,7 @@ class NotebookView(Closing):
             shown["image/png"] = base64.b64encode(still).decode()
         if self.widget is not None:
             return {**self.widget.mime_bundle(), **shown}
-        return {**shown, "text/html": f"{self._instead(still)}<div>{safe(self.missing)}</div>"}
+        return {**shown, "text/html": f"{self._instead(still)}<div>{safe_text(self.missing)}</div>"}
 
     def _still(self) -> bytes | None:
         """PNG for readers without a widget."""
@@ -214,7 +216,7 @@ class NotebookView(Closing):
 
     def _instead(self, still: bytes | None) -> str:
         """HTML for readers without a widget."""
-        return "" if still is None else f'<img alt="{safe(self)}" src="{data_uri(still)}">'
+        return "" if still is None else f'<img alt="{safe_text(self)}" src="{data_uri(still)}">'
 
 
 _open: list[NotebookView] = []

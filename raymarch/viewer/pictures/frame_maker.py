@@ -24,14 +24,14 @@ from raymarch.rendering.march_settings import March
 from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
 from raymarch.rendering.renderer import Rendering
-from raymarch.viewer.command import command_of
-from raymarch.viewer.pictures.eye import MOST_SIDE, Eye, Look
-from raymarch.viewer.pictures.probe import probe
+from raymarch.viewer.pictures.picture_source import FitSource, Source, VolumeSource, scene_of
+from raymarch.viewer.pictures.point_probe import probe
+from raymarch.viewer.pictures.shell_command import command_of
 from raymarch.viewer.pictures.slice_picture import slice_picture
-from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource, scene_of
+from raymarch.viewer.pictures.viewer_camera import MAX_SIDE, Look, ViewerCamera
 from raymarch.views.display_values import eight_bit
 from raymarch.views.views import Views
-from raymarch.volumes.value_kind import apart
+from raymarch.volumes.value_kind import distinct_range
 from raymarch.volumes.volume import AnyVolume
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ class Frame:
 
 # The measured speed decides the resolution: one of many levels while the camera moves, up to three at rest.
 
-RUNG = 2**-0.5  # from one resolution to the next, a side
-LOWEST = 12  # rungs down
-LEVELS = (0.25, 0.5, 1.0)  # a side, of a picture at rest
-ENOUGH = 0.12  # seconds of a picture from which a smaller one before it is worth its time
-FIRST_GUESS = 3e5  # rays a second
-MEMORY = 0.5  # seconds of marching after which a measurement has faded to a third
+LEVEL_SCALE = 2**-0.5  # from one resolution to the next, a side
+MAX_LEVELS = 12  # rungs down
+RESTING_SCALES = (0.25, 0.5, 1.0)  # a side, of a picture at rest
+MIN_PREVIEW_TIME = 0.12  # seconds of a picture from which a smaller one before it is worth its time
+FIRST_RAYS_A_SECOND = 3e5  # rays a second
+SPEED_MEMORY = 0.5  # seconds of marching after which a measurement has faded to a third
 
 
 class RaySpeed:
@@ -108,13 +108,13 @@ class RaySpeed:
             self._of[kind] = 0.0, 0.0
             return
         known_rays, known_seconds = self._of[kind]
-        kept = exp(-seconds / MEMORY)
+        kept = exp(-seconds / SPEED_MEMORY)
         self._of[kind] = kept * known_rays + rays, kept * known_seconds + max(seconds, 1e-6)
 
     def of(self, kind: Hashable) -> float:
         """Rays per second, for planning."""
         rays, seconds = self._of.get(kind, (0.0, 0.0))
-        return rays / seconds if rays > 0 else FIRST_GUESS
+        return rays / seconds if rays > 0 else FIRST_RAYS_A_SECOND
 
 
 def moving_scale(width: int, height: int, rays_a_second: float, seconds: float) -> float:
@@ -125,8 +125,8 @@ def moving_scale(width: int, height: int, rays_a_second: float, seconds: float) 
         0.177
     """
     scale, rung = 1.0, 0
-    while rung < LOWEST and scale * scale * width * height > rays_a_second * seconds:
-        scale, rung = scale * RUNG, rung + 1
+    while rung < MAX_LEVELS and scale * scale * width * height > rays_a_second * seconds:
+        scale, rung = scale * LEVEL_SCALE, rung + 1
     return scale
 
 
@@ -138,13 +138,13 @@ def resting_levels(width: int, height: int, rays_a_second: float) -> tuple[float
         ((1.0,), (0.25, 0.5, 1.0))
     """
     seconds = width * height / rays_a_second
-    return tuple(scale for scale in LEVELS if scale == 1.0 or seconds * (2 * scale) ** 2 > ENOUGH)
+    return tuple(scale for scale in RESTING_SCALES if scale == 1.0 or seconds * (2 * scale) ** 2 > MIN_PREVIEW_TIME)
 
 
 # A rendering becomes an 8-bit picture: its colours, values, depth, opacity or normals, as JPEG or PNG.
 
-QUALITY = 80  # of JPEG
-COVER = 96  # pixels of the longer side of what a picture covers
+JPEG_QUALITY = 80  # of JPEG
+COVER_SIDE = 96  # pixels of the longer side of what a picture covers
 Range = tuple[float, float]
 
 
@@ -184,10 +184,10 @@ def window_of(seen: Rendering, look: Look, values: bool) -> Range | None:
     else:
         return None
     low, high = (float(met.min()), float(met.max())) if met.size else (0.0, 1.0)
-    return apart(low, high)
+    return distinct_range(low, high)
 
 
-def cover(shown: np.ndarray) -> dict[str, Any]:
+def cover_mask(shown: np.ndarray) -> dict[str, Any]:
     """Opacity of a picture in few pixels: width, height and bytes 0..255 in base64.
 
     Args:
@@ -195,7 +195,7 @@ def cover(shown: np.ndarray) -> dict[str, Any]:
     """
     flat = shown if shown.ndim == 2 else shown.max(-1)
     flat = np.nan_to_num(np.clip(flat, 0, 1))
-    scale = min(1.0, COVER / max(flat.shape))
+    scale = min(1.0, COVER_SIDE / max(flat.shape))
     size = max(round(flat.shape[1] * scale), 1), max(round(flat.shape[0] * scale), 1)
     small = Image.fromarray(np.rint(255 * flat).astype(np.uint8)).resize(size, Image.Resampling.BOX)
     return {"width": size[0], "height": size[1], "data": base64.b64encode(small.tobytes()).decode()}
@@ -208,7 +208,7 @@ def png(picture: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-def jpeg(picture: np.ndarray, quality: int = QUALITY) -> bytes:
+def jpeg(picture: np.ndarray, quality: int = JPEG_QUALITY) -> bytes:
     """JPEG of display values or of uint8."""
     pixels = picture if picture.dtype == np.uint8 else eight_bit(picture)
     out = io.BytesIO()
@@ -219,10 +219,10 @@ def jpeg(picture: np.ndarray, quality: int = QUALITY) -> bytes:
 
 # Photographs of the image set are sent as JPEG, no wider than the page asks.
 
-WIDTH = whole(1, MOST_SIDE)
+WIDTH = whole(1, MAX_SIDE)
 
 
-def photo(views: Views | None, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+def photograph(views: Views | None, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     """Photograph that a page asks for, as a message and a JPEG; RaymarchError if the set has no such photograph."""
     if views is None:
         raise RaymarchError("photo: no image set is shown; give one by --views, or rm.view(volume, views)")
@@ -234,10 +234,10 @@ def photo(views: Views | None, message: Mapping[str, Any]) -> tuple[dict[str, An
     return {"type": "photo", "index": index, "width": width, "height": height}, jpeg(small, 85)
 
 
-SLICE = 0.03  # seconds of work between two looks at what pages say
-MOVING = 0.07  # seconds of a picture in motion, encoding aside: more than ten a second
-HURRIED = 0.1  # seconds of a picture of a fit that goes on, of which there is one a second
-TILES_EVERY = 0.3  # seconds between pictures of what is done of a fine one
+SLICE_TIME = 0.03  # seconds of work between two looks at what pages say
+MOVING_TIME = 0.07  # seconds of a picture in motion, encoding aside: more than ten a second
+FIT_PICTURE_TIME = 0.1  # seconds of a picture of a fit that goes on, of which there is one a second
+TILE_INTERVAL = 0.3  # seconds between pictures of what is done of a fine one
 
 
 class FrameMaker(Closing):
@@ -297,21 +297,21 @@ class FrameMaker(Closing):
 
     def photo(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
         """Photograph of the image set as a message and a JPEG."""
-        return photo(self.source.views, message)
+        return photograph(self.source.views, message)
 
-    def probe(self, eye: Eye | None, look: Look, message: Mapping[str, Any]) -> dict[str, Any]:
+    def probe(self, eye: ViewerCamera | None, look: Look, message: Mapping[str, Any]) -> dict[str, Any]:
         """Answer of `probe` for a pixel."""
         return probe(self.source, eye, None if eye is None else self.camera(eye), look, message)
 
-    def command(self, eye: Eye, look: Look) -> tuple[str, list[str]]:
+    def command(self, eye: ViewerCamera, look: Look) -> tuple[str, list[str]]:
         """Command line that makes a page's picture, and the settings that it leaves out."""
         return command_of(self.source, self.file, eye, look, self._windows.get((look.mode, look.extras)))
 
-    def camera(self, eye: Eye) -> Camera:
+    def camera(self, eye: ViewerCamera) -> Camera:
         """Camera of a page."""
         return eye.camera(() if self.source.views is None else self.source.views.cameras)
 
-    def frames(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
+    def frames(self, eye: ViewerCamera, look: Look) -> Iterator[Frame | None]:
         """Pictures of a page's camera: one in motion, ever finer ones at rest; None between slices of time."""
         if look.slice is not None:
             yield from self._slices(eye, look)
@@ -319,22 +319,22 @@ class FrameMaker(Closing):
         march = replace(self.source.prepare(look), supersample=1)
         rate, camera = self.speed.of(self._kind(march, look)), self.camera(eye)
         if eye.moving or self.hurried:
-            seconds = MOVING * self.share if eye.moving else HURRIED
+            seconds = MOVING_TIME * self.share if eye.moving else FIT_PICTURE_TIME
             scales: tuple[float, ...] = (moving_scale(camera.width, camera.height, rate, seconds),)
         else:
             scales = resting_levels(camera.width, camera.height, rate)
         for scale in scales:
             final = scale == 1.0 and not (eye.moving or self.hurried)
-            yield from self._level(eye, look, _scaled(camera, scale), final)
+            yield from self._level(eye, look, _scale_camera(camera, scale), final)
 
-    def whole(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
+    def whole(self, eye: ViewerCamera, look: Look) -> Iterator[Frame | None]:
         """Only the final picture of a camera at rest, also during a fit. Yields None as `frames` does."""
         camera = self.camera(eye)
         made = self._level(eye, look, camera, True) if look.slice is None else self._slices(eye, look)
         for frame in made:
             yield frame if frame is not None and frame.final else None
 
-    def picture(self, eye: Eye, look: Look) -> bytes:
+    def picture(self, eye: ViewerCamera, look: Look) -> bytes:
         """PNG of a page's camera in its full size, drawn in one call."""
         made = [frame for frame in self.frames(eye.sized(eye.width, eye.height), look) if frame is not None]
         return made[-1].data
@@ -363,29 +363,31 @@ class FrameMaker(Closing):
         """March the rays of one slice of time."""
         self.source.prepare(look)  # another page may have had another look since
         kind, begun = self._kind(work.medium.march, look), time.perf_counter()
-        rays = work.advance(tiles_for(self.speed.of(kind) * SLICE))
+        rays = work.advance(tiles_for(self.speed.of(kind) * SLICE_TIME))
         self.speed.measured(kind, rays, time.perf_counter() - begun)
 
-    def _level(self, eye: Eye, look: Look, camera: Camera, final: bool) -> Iterator[Frame | None]:
+    def _level(self, eye: ViewerCamera, look: Look, camera: Camera, final: bool) -> Iterator[Frame | None]:
         """One picture. A long final one is also shown in parts as they are finished."""
         work, sent, since = self._begun(camera, look, final), 0, time.perf_counter()
         while work.done < work.total:
             self._slice(work, look)
-            if final and sent < work.rows < camera.height and time.perf_counter() - since > TILES_EVERY:
+            if final and sent < work.rows < camera.height and time.perf_counter() - since > TILE_INTERVAL:
                 yield self._frame(eye, look, work, (sent, work.rows), False)
                 sent, since = work.rows, time.perf_counter()
             elif work.done < work.total:
                 yield None
         yield self._frame(eye, look, work, (0, camera.height), final)
 
-    def _frame(self, eye: Eye, look: Look, work: ProgressiveRendering, rows: tuple[int, int], final: bool) -> Frame:
+    def _frame(
+        self, eye: ViewerCamera, look: Look, work: ProgressiveRendering, rows: tuple[int, int], final: bool
+    ) -> Frame:
         values, of = not work.medium.march.rule.background, (work.camera.width, work.camera.height)
         seen = work.band(*rows)
         window = self._window(look, values, seen, whole=rows == (0, work.camera.height))
         picture = colours(seen, look, values, window)
         about: dict[str, Any] = {"depth" if look.extras == "depth" else "window": window}
         if rows == (0, work.camera.height):
-            about["cover"] = cover(picture if values and look.extras == "image" else seen.opacity)
+            about["cover"] = cover_mask(picture if values and look.extras == "image" else seen.opacity)
         place = (0, rows[0], work.camera.width, rows[1] - rows[0])
         kind, encode = ("png", png) if final else ("jpeg", jpeg)
         return Frame(eye.id, kind, place, of, final, eye.moving, about, encode(picture))
@@ -401,7 +403,7 @@ class FrameMaker(Closing):
             self._windows[key] = window
         return window
 
-    def _slices(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
+    def _slices(self, eye: ViewerCamera, look: Look) -> Iterator[Frame | None]:
         scale = 0.5 if eye.moving and eye.width * eye.height > 1 << 18 else 1.0
         width, height = max(round(eye.width * scale), 1), max(round(eye.height * scale), 1)
         picture, about = slice_picture(self.source, look, width, height)
@@ -431,7 +433,7 @@ def set_name(source: str) -> str:
     return place.name or place.absolute().name or source
 
 
-def _scaled(camera: Camera, scale: float) -> Camera:
+def _scale_camera(camera: Camera, scale: float) -> Camera:
     """Camera of a smaller picture, at least one pixel per side."""
     least = 1 / min(camera.width, camera.height)
     return camera if scale == 1.0 else camera.scaled(max(scale, least))

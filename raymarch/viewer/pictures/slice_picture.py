@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer.pictures.eye import Look
-from raymarch.viewer.pictures.source import Source, VolumeSource
+from raymarch.viewer.pictures.picture_source import Source, VolumeSource
+from raymarch.viewer.pictures.viewer_camera import Look
 from raymarch.volumes.volume import Volume
 from raymarch.volumes.world_axes import shown_right, shown_up
 
-OUTSIDE = 0.0  # display value beside the volume
+OUTSIDE_VALUE = 0.0  # display value beside the volume
 
 
 def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[np.ndarray, dict[str, Any]]:
@@ -31,7 +31,7 @@ def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[
     points[..., axis] = look.slice.position
     points[..., across[0]] = middle[0] + way[0] * (np.arange(width) + 0.5 - 0.5 * width)
     points[..., across[1]] = (middle[1] - way[1] * (np.arange(height) + 0.5 - 0.5 * height))[:, None]
-    values, inside = sampled(volume, points)
+    values, inside = sample_volume(volume, points)
     place: dict[str, Any] = {"lower": (middle - half).tolist(), "upper": (middle + half).tolist()}
     window = look.window or source.window
     place |= {"sides": sides}
@@ -41,7 +41,7 @@ def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[
         picture = look.table(values)[..., :3]
     else:
         picture = ((values - window[0]) / (window[1] - window[0]))[..., None]
-    picture = np.where(inside[..., None], picture.clip(0, 1) * 2.0**look.exposure, OUTSIDE)
+    picture = np.where(inside[..., None], picture.clip(0, 1) * 2.0**look.exposure, OUTSIDE_VALUE)
     return picture, about
 
 
@@ -71,7 +71,7 @@ def _frame(source: VolumeSource, axis: int, width: int, height: int) -> tuple[li
     return across, middle, way, [*to_right, *to_up]
 
 
-def sampled(volume: Volume, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sample_volume(volume: Volume, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values (...) of a volume at points (..., 3) of the world, trilinear in its raw samples, and whether it has them.
 
     Example:

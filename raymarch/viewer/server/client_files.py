@@ -5,7 +5,11 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import PurePosixPath
 
-HTML, SCRIPT, STYLE = "text/html; charset=utf-8", "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+HTML_TYPE, SCRIPT_TYPE, STYLE_TYPE = (
+    "text/html; charset=utf-8",
+    "text/javascript; charset=utf-8",
+    "text/css; charset=utf-8",
+)
 
 
 def _text(name: str) -> str:
@@ -27,7 +31,7 @@ def client_css() -> str:
     return _text("client.css")
 
 
-def served(path: str) -> tuple[str, str]:
+def serve_file(path: str) -> tuple[str, str]:
     """Content type and text of a path that the guard lets through.
 
     Example:
@@ -35,7 +39,7 @@ def served(path: str) -> tuple[str, str]:
         'text/css; charset=utf-8'
     """
     if path == "/":
-        return HTML, _text("index.html")
+        return HTML_TYPE, _text("index.html")
     if path == "/client.js":
-        return SCRIPT, client_js()
-    return (STYLE if path.endswith(".css") else SCRIPT), _text(PurePosixPath(path).name)
+        return SCRIPT_TYPE, client_js()
+    return (STYLE_TYPE if path.endswith(".css") else SCRIPT_TYPE), _text(PurePosixPath(path).name)

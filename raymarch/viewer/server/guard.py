@@ -19,19 +19,19 @@ from hashlib import sha256
 from html import escape
 from urllib.parse import parse_qs, urlsplit
 
-from raymarch.errors import RaymarchError, short
+from raymarch.errors import RaymarchError, short_value
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-SOCKET = "/ws"
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+SOCKET_PATH = "/ws"
 OPEN_FILES = ("/page.js", "/client.js", "/client.css")  # of the package, the same for everybody
-LONGEST_PATH = 1024  # characters, query included
-MOST_MESSAGE = 1 << 18  # bytes of a page's message; a table of 1024 knots is a fifth of that
-MOST_PAGES = 16
-MANUAL = 'docs/viewer.md, "Behind a proxy, in Docker"'
-NAME = re.compile(
+MAX_PATH_LENGTH = 1024  # characters, query included
+MAX_MESSAGE_BYTES = 1 << 18  # bytes of a page's message; a table of 1024 knots is a fifth of that
+MAX_PAGES = 16
+MANUAL_SECTION = 'docs/viewer.md, "Behind a proxy, in Docker"'
+HOST_NAME = re.compile(
     r"(?:[a-z0-9_](?:[a-z0-9_.-]{0,250}[a-z0-9_])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?", re.ASCII | re.I
 )
-PROXY = (
+PROXY_CURE = (
     "a proxy on the way has to pass WebSockets on (nginx: proxy_http_version 1.1, and the headers Upgrade, Connection)"
 )
 
@@ -45,7 +45,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """HTTP request as the guard sees it: `values` has the headers by their names in small letters, all of each."""
 
     path: str
@@ -71,7 +71,7 @@ def is_loopback(host: str) -> bool:
         (True, False, True)
     """
     name, port = _name_and_port(host)
-    return name in LOOPBACK and _is_port(port or "0")
+    return name in LOOPBACK_HOSTS and _is_port(port or "0")
 
 
 def is_allowed(host: str, hosts: Sequence[str]) -> bool:
@@ -107,10 +107,11 @@ def allowed_host(value: object) -> str:
     given = str(value).strip()
     if "://" in given or "/" in given:
         inside = urlsplit(given if "://" in given else f"//{given}").netloc or "lab.example.org"
-        raise RaymarchError(f"host is {short(given)}, want a name without http:// or a path; give {inside}")
-    if given in ("*", "0.0.0.0", "::", "[::]") or not NAME.fullmatch(given):
+        raise RaymarchError(f"host is {short_value(given)}, want a name without http:// or a path; give {inside}")
+    if given in ("*", "0.0.0.0", "::", "[::]") or not HOST_NAME.fullmatch(given):
         raise RaymarchError(
-            f"host is {short(given)}, want a name, or name:port, as the browser's address bar shows it; to listen on"
+            f"host is {short_value(given)}, want a name, or name:port, as the browser's address bar shows it; to "
+            "listen on"
             " other addresses give bind"
         )
     return given.lower()
@@ -134,19 +135,19 @@ def bears_ticket(path: str, ticket: str) -> bool:
     return path.partition("?")[0] == "/" and ticket != "" and hmac.compare_digest(given, ticket.encode())
 
 
-def unreadable(asked: Asked) -> Refusal | None:
+def unreadable(asked: Request) -> Refusal | None:
     """Refusal of a request by its method, path and size alone, whoever asks; None where it is fine."""
     if asked.method != "GET":
         return Refusal(405, "only GET is answered; open the URL that raymarch printed in a browser")
-    if len(asked.path) > LONGEST_PATH:
-        return Refusal(414, f"the path is longer than {LONGEST_PATH} characters; open the URL that raymarch printed")
+    if len(asked.path) > MAX_PATH_LENGTH:
+        return Refusal(414, f"the path is longer than {MAX_PATH_LENGTH} characters; open the URL that raymarch printed")
     sizes = [each.strip() for each in asked.values.get("content-length", ())]
     if "transfer-encoding" in asked.values or any(size.strip("0") or not size for size in sizes):
         return Refusal(413, "a request has no body here; ask without one")
     return None
 
 
-def refusal(asked: Asked, token: str, pages: int = 0, ticket: str = "", hosts: Sequence[str] = ()) -> Refusal | None:
+def refusal(asked: Request, token: str, pages: int = 0, ticket: str = "", hosts: Sequence[str] = ()) -> Refusal | None:
     """Refusal of a request, of a server whose token is `token` and that serves so many `pages`; None where it is fine.
 
     With the `ticket` that is still good the page alone may be asked for. `hosts` are names that the user allowed beside
@@ -160,27 +161,27 @@ def refusal(asked: Asked, token: str, pages: int = 0, ticket: str = "", hosts: S
         >>> refusal(Asked("/?token=right", {"host": ["evil.com"]}), "right").status
         421
     """
-    found = unreadable(asked) or _of_place(asked, hosts)
+    found = unreadable(asked) or _origin_refusal(asked, hosts)
     place = asked.path.partition("?")[0]
     if found is not None or place in OPEN_FILES:
         return found
-    if place not in ("/", SOCKET):
+    if place not in ("/", SOCKET_PATH):
         why = f"the path is {_plain(place)}, and the viewer's page is at / alone; {_prefix(place)}"
         return Refusal(404, why)
     known = hmac.compare_digest(token_of(asked.path).encode("utf-8", "replace"), token.encode())
     if not (known or bears_ticket(asked.path, ticket)):
         why = "the token is missing or not this viewer's, which has a new one each time it starts"
         return Refusal(403, f"{why}; open the whole URL that raymarch printed, or add its /?token=... to this address")
-    if place == SOCKET and (asked.one("upgrade") or "").lower() != "websocket":
-        return Refusal(426, f"this is for WebSockets; {PROXY}")
-    if place == SOCKET and "origin" not in asked.values:
+    if place == SOCKET_PATH and (asked.one("upgrade") or "").lower() != "websocket":
+        return Refusal(426, f"this is for WebSockets; {PROXY_CURE}")
+    if place == SOCKET_PATH and "origin" not in asked.values:
         return Refusal(403, "no origin; open the URL that raymarch printed in a browser")
-    if place == SOCKET and pages >= MOST_PAGES:
-        return Refusal(503, f"{MOST_PAGES} pages are open; close one, and load this one again")
+    if place == SOCKET_PATH and pages >= MAX_PAGES:
+        return Refusal(503, f"{MAX_PAGES} pages are open; close one, and load this one again")
     return None
 
 
-def _of_place(asked: Asked, hosts: Sequence[str]) -> Refusal | None:
+def _origin_refusal(asked: Request, hosts: Sequence[str]) -> Refusal | None:
     """Refusal by a request's Host and Origin."""
     host = asked.one("host")
     if host is None:
@@ -200,13 +201,13 @@ def _of_place(asked: Asked, hosts: Sequence[str]) -> Refusal | None:
 
 def _allow(host: str) -> str:
     """How to allow a host name."""
-    name = _name_and_port(host)[0] if NAME.fullmatch(host) else "NAME"
-    return f"start the viewer with --allow-host {name} (rm.view: hosts=['{name}']); see {MANUAL}"
+    name = _name_and_port(host)[0] if HOST_NAME.fullmatch(host) else "NAME"
+    return f"start the viewer with --allow-host {name} (rm.view: hosts=['{name}']); see {MANUAL_SECTION}"
 
 
 def _prefix(place: str) -> str:
     if any(place.endswith(end) for end in ("/", "/ws", *OPEN_FILES)):
-        return f"a proxy that leads here has to take its own prefix off the path; see {MANUAL}"
+        return f"a proxy that leads here has to take its own prefix off the path; see {MANUAL_SECTION}"
     return "open the URL that raymarch printed"
 
 
@@ -239,14 +240,14 @@ def headers_of(kind: str, host: str, hosts: Sequence[str] = ()) -> dict[str, str
     }
 
 
-REFUSED_STYLE = (
+REFUSAL_STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:44em;margin:4em auto;padding:0 1em}code{user-select:all}"
 )
 
 
 def refused_page(refused: Refusal) -> tuple[str, dict[str, str]]:
     """HTML page of a refusal, and its headers."""
-    digest = b64encode(sha256(REFUSED_STYLE.encode()).digest()).decode()
+    digest = b64encode(sha256(REFUSAL_STYLE.encode()).digest()).decode()
     headers = headers_of("text/html; charset=utf-8", "127.0.0.1")
     headers["Content-Security-Policy"] = (
         f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -255,6 +256,6 @@ def refused_page(refused: Refusal) -> tuple[str, dict[str, str]]:
     lines = "".join(f"<p>{line[:1].upper() + line[1:]}</p>" for line in re.split(r"[;.] (?=[a-zA-Z])", words))
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>raymarch: not answered</title>'
-        f"<style>{REFUSED_STYLE}</style><h1>The raymarch viewer did not answer this</h1>{lines}"
+        f"<style>{REFUSAL_STYLE}</style><h1>The raymarch viewer did not answer this</h1>{lines}"
         f"<p>HTTP {refused.status}</p></html>\n"
     ), headers

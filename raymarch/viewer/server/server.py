@@ -20,28 +20,28 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from raymarch.errors import one_line
-from raymarch.viewer.request_head import read_head
 from raymarch.viewer.server import wire
-from raymarch.viewer.server.client_files import served
+from raymarch.viewer.server.client_files import serve_file
 from raymarch.viewer.server.guard import (
-    MOST_MESSAGE,
-    SOCKET,
-    Asked,
+    MAX_MESSAGE_BYTES,
+    SOCKET_PATH,
     Refusal,
+    Request,
     bears_ticket,
     headers_of,
     refusal,
     refused_page,
     unreadable,
 )
-from raymarch.viewer.server.wire import Newest, is_of_another_user
+from raymarch.viewer.server.request_head import read_head
+from raymarch.viewer.server.wire import Mailbox, is_of_another_user
 
-MOST_OUT = 256  # messages that wait for a page; one that reads none of them is let go
-UNREAD = 1013, "the page does not read"  # code and reason of that
-HANDSHAKE = 5  # seconds that a request may take to come
-DRAIN = 1.0  # seconds in which a refused request's body is read away, so that the refusal reaches who sent it
-MOST_DRAINED = 1 << 20  # bytes of it
-FAREWELL = 1.5  # seconds that pages have to take their leave
+MAX_QUEUED_MESSAGES = 256  # messages that wait for a page; one that reads none of them is let go
+UNREAD_CODE = 1013, "the page does not read"  # code and reason of that
+HANDSHAKE_TIMEOUT = 5  # seconds that a request may take to come
+DRAIN_TIMEOUT = 1.0  # seconds in which a refused request's body is read away, so that the refusal reaches who sent it
+MAX_DRAINED_BYTES = 1 << 20  # bytes of it
+FAREWELL_TIMEOUT = 1.5  # seconds that pages have to take their leave
 
 
 class Outbox:
@@ -57,7 +57,7 @@ class Outbox:
             self._waiting = deque(each for each in self._waiting if not each[1])
         self._waiting.append((binary, picture, data))
         self._some.set()
-        return len(self._waiting) < MOST_OUT
+        return len(self._waiting) < MAX_QUEUED_MESSAGES
 
     async def take(self) -> tuple[bool, bytes]:
         """Next message: whether it is binary, and its bytes."""
@@ -71,7 +71,7 @@ class Outbox:
 class PageServer:
     """Server of the viewer's pages: answers requests that the guard lets through, and hands messages on."""
 
-    def __init__(self, token: str, inbox: Newest, ticket: str = "", hosts: Sequence[str] = ()) -> None:
+    def __init__(self, token: str, inbox: Mailbox, ticket: str = "", hosts: Sequence[str] = ()) -> None:
         self.token, self.inbox, self.ticket, self.hosts = token, inbox, ticket, tuple(hosts)
         self.pages: dict[int, tuple[Any, Outbox]] = {}
         self.hello: list[tuple[bool, bytes]] = []
@@ -87,25 +87,25 @@ class PageServer:
         values: dict[str, list[str]] = {}
         for name, value in request.headers.raw_items():
             values.setdefault(name.lower(), []).append(value)
-        asked = Asked(request.path, values, getattr(request, "method", "GET"))
+        asked = Request(request.path, values, getattr(request, "method", "GET"))
         refused = refusal(asked, self.token, len(self.pages), self.ticket, self.hosts)
         more: dict[str, str] = {}
         if refused is None and bears_ticket(request.path, self.ticket):
             refused, more = self._admitted(connection), {"Location": f"/?token={self.token}"}
         place = request.path.partition("?")[0]
-        if place == SOCKET:
+        if place == SOCKET_PATH:
             if refused is None:
                 return None
             refused = self._of_socket(asked, refused)
         if refused is not None:
             status, headers, body = refused_answer(refused, asked)
         else:
-            status, kind, text = (303, "text/plain; charset=utf-8", "") if more else (200, *served(place))
+            status, kind, text = (303, "text/plain; charset=utf-8", "") if more else (200, *serve_file(place))
             headers, body = {**headers_of(kind, values["host"][0], self.hosts), **more}, text.encode()
         headers |= {"Content-Length": str(len(body)), "Connection": "close"}
         return Response(status, "OK" if refused is None else "Refused", Headers(headers), body)
 
-    def _of_socket(self, asked: Asked, refused: Refusal) -> Refusal:
+    def _of_socket(self, asked: Request, refused: Refusal) -> Refusal:
         """Refusal of a WebSocket. It is kept, and the page that then asks for the reason gets it."""
         if (asked.one("upgrade") or "").lower() == "websocket":
             self._socket_refused = refused.why
@@ -135,7 +135,7 @@ class PageServer:
             async for text in socket:
                 answer = self._take(number, text)
                 if answer and not outbox.put(False, False, False, json.dumps(answer).encode()):
-                    await socket.close(*UNREAD)
+                    await socket.close(*UNREAD_CODE)
         except ConnectionClosed:
             pass
         finally:
@@ -152,7 +152,7 @@ class PageServer:
         if not isinstance(message, dict) or not isinstance(message.get("type"), str):
             return {"type": "error", "text": "a message came that is no JSON object with a type"}
         if message["type"] == "ping":
-            return _pong(message.get("id"))
+            return _pong_answer(message.get("id"))
         if message["type"] in ("open", "close"):
             return {"type": "error", "text": f"type is {message['type']!r}, which pages do not say"}
         self.inbox.put({**message, "page": number})
@@ -175,11 +175,11 @@ class PageServer:
             fits = to is None or to == number
             how = header["binary"], header.get("whole", False), header.get("picture", False)
             if fits and not outbox.put(*how, body):
-                self._closing.add(task := asyncio.ensure_future(link.close(*UNREAD)))
+                self._closing.add(task := asyncio.ensure_future(link.close(*UNREAD_CODE)))
                 task.add_done_callback(self._closing.discard)
 
 
-def refused_answer(refused: Refusal, asked: Asked | None = None) -> tuple[int, dict[str, str], bytes]:
+def refused_answer(refused: Refusal, asked: Request | None = None) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of a refusal: a page for a browser, one line for others."""
     wants = "" if asked is None else ",".join(asked.values.get("accept", ()))
     if "text/html" in wants:
@@ -203,7 +203,7 @@ def guarded_connection() -> type:
 
         def connection_made(self, transport: Any) -> None:
             self._head, self._passed, self._drained, self._wire = b"", False, -1, transport
-            self._late = asyncio.get_running_loop().call_later(HANDSHAKE, self._too_late)
+            self._late = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT, self._too_late)
             super().connection_made(transport)
 
         def data_received(self, data: bytes) -> None:
@@ -211,7 +211,7 @@ def guarded_connection() -> type:
                 super().data_received(data)
             elif self._drained >= 0:
                 self._drained += len(data)
-                if self._drained > MOST_DRAINED:
+                if self._drained > MAX_DRAINED_BYTES:
                     self._wire.abort()
             else:
                 self._head += data
@@ -221,7 +221,7 @@ def guarded_connection() -> type:
                 elif asked is not None:
                     self._answer(asked)
 
-        def _answer(self, asked: Asked) -> None:
+        def _answer(self, asked: Request) -> None:
             refused = unreadable(asked)
             if refused is not None:
                 self._refuse(refused, asked)
@@ -241,10 +241,10 @@ def guarded_connection() -> type:
             super().connection_lost(exc)
 
         def _too_late(self) -> None:
-            why = f"no whole request came within {HANDSHAKE} seconds; load the page again"
+            why = f"no whole request came within {HANDSHAKE_TIMEOUT} seconds; load the page again"
             self._refuse(Refusal(408, why), None)
 
-        def _refuse(self, refused: Refusal, asked: Asked | None) -> None:
+        def _refuse(self, refused: Refusal, asked: Request | None) -> None:
             self._late.cancel()
             self._drained, self._head = 0, b""
             status, headers, body = refused_answer(refused, asked)
@@ -253,19 +253,19 @@ def guarded_connection() -> type:
             self._wire.write(f"HTTP/1.1 {status} Refused\r\n{lines}\r\n".encode() + body)
             if self._wire.can_write_eof():
                 self._wire.write_eof()
-            self._late = asyncio.get_running_loop().call_later(DRAIN, self._wire.abort)
+            self._late = asyncio.get_running_loop().call_later(DRAIN_TIMEOUT, self._wire.abort)
 
     return GuardedConnection
 
 
-def _pong(number: Any) -> dict[str, Any]:
+def _pong_answer(number: Any) -> dict[str, Any]:
     """Answer to a ping. Anything but a number is not sent back, because it may be long."""
     if not isinstance(number, int | float) or not abs(number) < 2**53:
         return {"type": "error", "text": "ping: id is no number below 2^53; give a whole number"}
     return {"type": "pong", "id": number}
 
 
-def _quiet(told: set[str]) -> Callable[[Any, dict[str, Any]], None]:
+def _log_once(told: set[str]) -> Callable[[Any, dict[str, Any]], None]:
     """Handler of errors in the loop, such as a lack of connections. It logs a line once, and the loop goes on."""
 
     def handle(loop: Any, context: dict[str, Any]) -> None:
@@ -282,12 +282,12 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
     """Serve until the owner says that it is over, or is."""
     from websockets.asyncio.server import serve
 
-    inbox, over, loop = Newest(), asyncio.Event(), asyncio.get_running_loop()
+    inbox, over, loop = Mailbox(), asyncio.Event(), asyncio.get_running_loop()
     server = PageServer(first["token"], inbox, first["ticket"], first.get("hosts", ()))
-    loop.set_exception_handler(_quiet(set()))
+    loop.set_exception_handler(_log_once(set()))
 
     def listen() -> None:
-        while (message := wire.read(source)) is not None and not message[0].get("end"):
+        while (message := wire.read_message(source)) is not None and not message[0].get("end"):
             loop.call_soon_threadsafe(server.deliver, *message)
         with contextlib.suppress(RuntimeError):  # the loop is over
             loop.call_soon_threadsafe(over.set)
@@ -296,17 +296,17 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
         try:
             while not inbox.closed:
                 for message in inbox.take(1.0):
-                    sink.write(wire.packed(message))
+                    sink.write(wire.pack_message(message))
                 sink.flush()
         except (OSError, ValueError):  # the owner is gone
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(over.set)
 
     how: dict[str, Any] = {
-        "max_size": MOST_MESSAGE,
+        "max_size": MAX_MESSAGE_BYTES,
         "max_queue": 16,
         "compression": None,
-        "open_timeout": HANDSHAKE + DRAIN + 1,  # the connection itself gives up before
+        "open_timeout": HANDSHAKE_TIMEOUT + DRAIN_TIMEOUT + 1,  # the connection itself gives up before
         "close_timeout": 1,
         "server_header": None,
         "create_connection": guarded_connection(),
@@ -318,11 +318,11 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
         code = getattr(error, "errno", None)
         unknown = isinstance(error, (socket.gaierror, UnicodeError))
         told = {"errno": code, "unknown": unknown, "text": one_line(error)}
-        sink.write(wire.packed({"page": 0, "type": "refused", **told}))
+        sink.write(wire.pack_message({"page": 0, "type": "refused", **told}))
         sink.flush()
         return
     port = running.sockets[0].getsockname()[1]
-    sink.write(wire.packed({"page": 0, "type": "listening", "port": port}))
+    sink.write(wire.pack_message({"page": 0, "type": "listening", "port": port}))
     sink.flush()
     for work in (listen, hand_on):
         threading.Thread(target=work, daemon=True).start()
@@ -330,7 +330,7 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
     inbox.close()
     running.close()
     with contextlib.suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(running.wait_closed(), FAREWELL)
+        await asyncio.wait_for(running.wait_closed(), FAREWELL_TIMEOUT)
 
 
 def main() -> None:
@@ -342,7 +342,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C comes to the owner too, who ends this
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed by accident is no message
-    first = wire.read(source)
+    first = wire.read_message(source)
     if first is not None:
         asyncio.run(_serve(first[0], source, sink))
     os._exit(0)  # the threads may wait for ever

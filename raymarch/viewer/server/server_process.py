@@ -13,12 +13,12 @@ from raymarch.errors import RaymarchError
 from raymarch.system.child_process import child_command
 from raymarch.viewer.server import wire
 from raymarch.viewer.server.guard import allowed_host, is_loopback, new_token
-from raymarch.viewer.server.wire import Newest
+from raymarch.viewer.server.wire import Mailbox
 
 INSTALL = 'pip install "raymarch[viewer]"'
-PATIENCE = 20.0  # seconds until it listens; Python starts in one
-LOOPBACK = "127.0.0.1"
-EVERYWHERE = ("0.0.0.0", "::")  # all addresses of a machine
+START_TIMEOUT = 20.0  # seconds until it listens; Python starts in one
+LOOPBACK_ADDRESS = "127.0.0.1"
+ALL_ADDRESSES = ("0.0.0.0", "::")  # all addresses of a machine
 
 
 def require_websockets() -> None:
@@ -41,11 +41,11 @@ class ServerProcess:
     port is taken or the address is not this machine's.
     """
 
-    def __init__(self, port: int = 0, bind: str = LOOPBACK, hosts: Sequence[str] = ()) -> None:
+    def __init__(self, port: int = 0, bind: str = LOOPBACK_ADDRESS, hosts: Sequence[str] = ()) -> None:
         require_websockets()
-        self.bind = LOOPBACK if bind.lower() == "localhost" else bind.strip("[]")  # one address, not two
+        self.bind = LOOPBACK_ADDRESS if bind.lower() == "localhost" else bind.strip("[]")  # one address, not two
         self.hosts = tuple(map(allowed_host, hosts))
-        self._port, self._token, self._ticket, self.inbox = port, new_token(), new_token(), Newest()
+        self._port, self._token, self._ticket, self.inbox = port, new_token(), new_token(), Mailbox()
         self._child = subprocess.Popen(
             child_command("raymarch.viewer.server.server"),
             cwd=Path(__file__).parent,  # what lies where the caller stands must not stand in for Python's modules
@@ -53,7 +53,7 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C comes to us, and we end it
         )
-        own = () if self.bind in EVERYWHERE or is_loopback(self._name) else (self._name,)
+        own = () if self.bind in ALL_ADDRESSES or is_loopback(self._name) else (self._name,)
         about = {"port": port, "bind": self.bind, "hosts": [*self.hosts, *own]}
         self._write({"token": self._token, "ticket": self._ticket, **about})
         self._reader = threading.Thread(target=self._listen, daemon=True)
@@ -63,7 +63,7 @@ class ServerProcess:
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
-        while (message := wire.read(self._child.stdout)) is not None:
+        while (message := wire.read_message(self._child.stdout)) is not None:
             header = message[0]
             if header["type"] in ("listening", "refused"):
                 self._heard = header
@@ -76,7 +76,7 @@ class ServerProcess:
     @property
     def port(self) -> int:
         """Port that the server listens on; RaymarchError if it does not listen."""
-        self._answered.wait(PATIENCE)
+        self._answered.wait(START_TIMEOUT)
         if self._heard.get("type") == "listening":
             return self._heard["port"]
         code, why = self._heard.get("errno"), self._heard.get("text", "it ended without a word")
@@ -97,7 +97,7 @@ class ServerProcess:
     @property
     def _name(self) -> str:
         """Name of the address that it listens on, as a URL has it."""
-        name = LOOPBACK if self.bind in EVERYWHERE else self.bind
+        name = LOOPBACK_ADDRESS if self.bind in ALL_ADDRESSES else self.bind
         return f"[{name}]" if ":" in name else name
 
     @property
@@ -108,7 +108,7 @@ class ServerProcess:
     @property
     def open_to_others(self) -> bool:
         """Whether other machines may reach it."""
-        return not (is_loopback(self._name) and self.bind not in EVERYWHERE)
+        return not (is_loopback(self._name) and self.bind not in ALL_ADDRESSES)
 
     @property
     def url_once(self) -> str:
@@ -124,7 +124,7 @@ class ServerProcess:
         self, header: dict[str, Any], data: bytes | None = None, to: int | None = None, hello: bool = False
     ) -> None:
         """Send a message to one page, or to all; `hello` is what pages get first that come later."""
-        binary, body = wire.for_page(header, data)
+        binary, body = wire.page_frame(header, data)
         about: dict[str, Any] = {"to": to, "binary": binary, "hello": hello}
         if header["type"] == "frame":
             about |= {"picture": True, "whole": [header["width"], header["height"]] == header["of"]}
@@ -133,7 +133,7 @@ class ServerProcess:
     def _write(self, header: dict[str, Any], body: bytes = b"") -> None:
         assert self._child.stdin is not None
         try:
-            self._child.stdin.write(wire.packed(header, body))
+            self._child.stdin.write(wire.pack_message(header, body))
             self._child.stdin.flush()
         except (OSError, ValueError):  # it is over: the inbox says so
             pass

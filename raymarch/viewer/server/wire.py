@@ -15,8 +15,9 @@ from typing import IO, Any, Protocol
 
 # Linux tells which user is at the other end of a connection within the machine.
 
-TABLES = Path("/proc/net/tcp"), Path("/proc/net/tcp6")  # where an end of IPv6 stands, though it reach one of IPv4
-ROOT = 0  # who may read everything anyway
+# where an end of IPv6 stands, though it reach one of IPv4
+CONNECTION_TABLES = Path("/proc/net/tcp"), Path("/proc/net/tcp6")
+ROOT_USER = 0  # who may read everything anyway
 
 
 def users_of(peer: int, own: int, connections: str) -> set[int]:
@@ -43,22 +44,22 @@ def is_of_another_user(peer: int, own: int) -> bool:
     """Whether the connection from port `peer` to port `own` may be another user's: where the system tells, it is unless
     all that it tells of are this one's."""
     tables = []
-    for path in TABLES:
+    for path in CONNECTION_TABLES:
         with suppress(OSError):
             tables.append(path.read_text())
     if not tables:
         return False
     users = {user for table in tables for user in users_of(peer, own, table)}
-    return not users or not users <= {ROOT, os.getuid()}
+    return not users or not users <= {ROOT_USER, os.getuid()}
 
 
 # The owner and the server exchange messages through a pipe. The lengths of header and body come before each message.
 
-LENGTHS = struct.Struct("<II")  # of the header and of the body
-MOST_BODY = 1 << 28
+LENGTH_PREFIX = struct.Struct("<II")  # of the header and of the body
+MAX_BODY_BYTES = 1 << 28
 
 
-def packed(header: dict[str, Any], body: bytes = b"") -> bytes:
+def pack_message(header: dict[str, Any], body: bytes = b"") -> bytes:
     """Message of a header and a body.
 
     Example:
@@ -66,22 +67,22 @@ def packed(header: dict[str, Any], body: bytes = b"") -> bytes:
         b'\\t\\x00\\x00\\x00\\x07\\x00\\x00\\x00'
     """
     head = json.dumps(header).encode()
-    return LENGTHS.pack(len(head), len(body)) + head + body
+    return LENGTH_PREFIX.pack(len(head), len(body)) + head + body
 
 
-def read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
+def read_message(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
     """Next message of a stream; None at its end, also if that cuts a message."""
-    lengths = stream.read(LENGTHS.size)
-    if len(lengths) < LENGTHS.size:
+    lengths = stream.read(LENGTH_PREFIX.size)
+    if len(lengths) < LENGTH_PREFIX.size:
         return None
-    head, size = LENGTHS.unpack(lengths)
-    if size > MOST_BODY:
+    head, size = LENGTH_PREFIX.unpack(lengths)
+    if size > MAX_BODY_BYTES:
         return None
     header, body = stream.read(head), stream.read(size)
     return (json.loads(header), body) if len(header) == head and len(body) == size else None
 
 
-def for_page(header: dict[str, Any], data: bytes | None) -> tuple[bool, bytes]:
+def page_frame(header: dict[str, Any], data: bytes | None) -> tuple[bool, bytes]:
     """Whether a message to a page is binary, and its bytes: JSON, or its length, JSON and bytes."""
     text = json.dumps(header, allow_nan=False).encode()
     return (False, text) if data is None else (True, struct.pack("<I", len(text)) + text + data)
@@ -89,10 +90,10 @@ def for_page(header: dict[str, Any], data: bytes | None) -> tuple[bool, bytes]:
 
 # Of cameras, and of looks that change the same settings, only the latest message waits.
 
-MOST = 256  # messages of a page that wait; what comes then is dropped, but for cameras
+MAX_WAITING_MESSAGES = 256  # messages of a page that wait; what comes then is dropped, but for cameras
 
 
-class Newest:
+class Mailbox:
     """Mailbox of the pages' messages: one thread puts them, another takes them.
 
     A message is a mapping with the number of its page, "page", and its "type".
@@ -114,9 +115,9 @@ class Newest:
         """Add a message and remove the waiting ones that it supersedes."""
         with self._changed:
             same = [each for each in self._waiting if each["page"] == message["page"]]
-            for each in _made_idle(same, message):
+            for each in _superseded(same, message):
                 self._waiting.remove(each)
-            if len(same) < MOST or message["type"] in ("camera", "open", "close"):
+            if len(same) < MAX_WAITING_MESSAGES or message["type"] in ("camera", "open", "close"):
                 self._waiting.append(message)
             self._changed.notify_all()
 
@@ -142,7 +143,7 @@ class Newest:
             return taken
 
 
-def _made_idle(waiting: list[dict[str, Any]], message: dict[str, Any]) -> list[dict[str, Any]]:
+def _superseded(waiting: list[dict[str, Any]], message: dict[str, Any]) -> list[dict[str, Any]]:
     """Those of a page's waiting messages that a new one makes idle: other cameras; looks that say no more than it, as
     far back as nothing else but cameras stands between."""
     if message["type"] == "camera":
@@ -164,7 +165,7 @@ class Wire(Protocol):
         running: whether it carries anything still.
     """
 
-    inbox: Newest
+    inbox: Mailbox
 
     @property
     def url(self) -> str:

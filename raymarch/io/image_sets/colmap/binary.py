@@ -15,11 +15,11 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import require_file, require_file_budget
 from raymarch.io.image_sets.camera_models import camera_model
 from raymarch.io.image_sets.colmap.model import (
-    CURE,
+    EXPORT_MODEL_CURE,
     ModelCamera,
     ModelImage,
     ModelPoints,
-    checked_points,
+    check_points,
     require_finite,
     require_new,
 )
@@ -29,8 +29,8 @@ MAX_NAME = 4096  # bytes, the longest path that systems have
 CAMERA, IMAGE, OBSERVATION, POINT, TRACK = (
     struct.Struct(f"<{code}") for code in ("IiQQ", "I7dI", "ddQ", "Q3d3Bd", "II")
 )
-NUMBER = struct.Struct("<Q")
-BUFFER = 1 << 20
+COUNT = struct.Struct("<Q")
+BUFFER_BYTES = 1 << 20
 
 
 class Records:
@@ -61,7 +61,7 @@ class Records:
 
     def count(self, what: str, least: int) -> int:
         """Number of records that come, each of some bytes at least; RaymarchError for more than there is room for."""
-        (count,) = self.take(NUMBER)
+        (count,) = self.take(COUNT)
         if count > self.left // least:
             raise RaymarchError(
                 f"{self.path}: declares {count:,} {what} but has room for at most {self.left // least:,};"
@@ -75,13 +75,15 @@ class Records:
         data = self.file.read(min(MAX_NAME, self.left))
         end = data.find(b"\0")
         if end < 0:
-            raise RaymarchError(f"{self.path}, {self.at}: name does not end, want at most {MAX_NAME} bytes; {CURE}")
+            raise RaymarchError(
+                f"{self.path}, {self.at}: name does not end, want at most {MAX_NAME} bytes; {EXPORT_MODEL_CURE}"
+            )
         self.file.seek(start + end + 1)
         self.left -= end + 1
         try:
             return data[:end].decode("utf-8")
         except UnicodeDecodeError:
-            raise RaymarchError(f"{self.path}, {self.at}: name is not UTF-8; {CURE}") from None
+            raise RaymarchError(f"{self.path}, {self.at}: name is not UTF-8; {EXPORT_MODEL_CURE}") from None
 
     def _require(self, size: int) -> None:
         if size > self.left:
@@ -91,9 +93,9 @@ class Records:
 
 @contextmanager
 def _records(path: Path, wanted: str) -> Iterator[Records]:
-    require_file(path, wanted, CURE)
+    require_file(path, wanted, EXPORT_MODEL_CURE)
     try:
-        with path.open("rb", BUFFER) as file:
+        with path.open("rb", BUFFER_BYTES) as file:
             records = Records(path, file)
             yield records
             if records.left:
@@ -108,7 +110,7 @@ def read_cameras(path: Path) -> dict[int, ModelCamera]:
     """Cameras of `cameras.bin`, by their numbers; RaymarchError for what is none, or of a model that is not read."""
     cameras: dict[int, ModelCamera] = {}
     with _records(path, "COLMAP's cameras.bin") as records:
-        count = records.count("cameras", CAMERA.size + 3 * NUMBER.size)
+        count = records.count("cameras", CAMERA.size + 3 * COUNT.size)
         require_few(count, path)
         for i in range(count):
             records.at = f"camera {i} of {count}"
@@ -126,7 +128,7 @@ def each_image(path: Path) -> Iterator[tuple[int, ModelImage]]:
     """Numbers and images of `images.bin`, one as it is read after the other; RaymarchError as of `read_images`."""
     known = set[int]()
     with _records(path, "COLMAP's images.bin") as records:
-        count = records.count("images", IMAGE.size + 1 + NUMBER.size)
+        count = records.count("images", IMAGE.size + 1 + COUNT.size)
         require_few(count, path)
         for i in range(count):
             records.at = f"image {i} of {count}"
@@ -146,7 +148,7 @@ def read_images(path: Path) -> dict[int, ModelImage]:
 def read_points(path: Path) -> ModelPoints:
     """Points of `points3D.bin`; RaymarchError for what is none."""
     with _records(path, "COLMAP's points3D.bin") as records:
-        count = records.count("points", POINT.size + NUMBER.size)
+        count = records.count("points", POINT.size + COUNT.size)
         require_file_budget(64 * count, f"{path}: its {count:,} points")
         numbers = np.empty(count, np.uint64)
         places, errors, tracks = np.empty((count, 3)), np.empty(count), np.empty(count, np.int64)
@@ -156,4 +158,4 @@ def read_points(path: Path) -> ModelPoints:
             numbers[i], places[i], errors[i] = number, (x, y, z), error
             tracks[i] = records.count(f"images that see point {number}", TRACK.size)
             records.skip(TRACK.size * int(tracks[i]))
-    return checked_points(path, numbers, places, errors, tracks)
+    return check_points(path, numbers, places, errors, tracks)

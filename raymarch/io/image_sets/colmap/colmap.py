@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.arguments.checks import WORLD
-from raymarch.errors import RaymarchError, named, short
+from raymarch.arguments.checks import MAX_COORDINATE
+from raymarch.errors import RaymarchError, first_names, short_value
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets import llff
-from raymarch.io.image_sets.calibration import naming, sized
+from raymarch.io.image_sets.calibration import name_errors, sized
 from raymarch.io.image_sets.camera_models import lens_of
 from raymarch.io.image_sets.colmap import binary, text
 from raymarch.io.image_sets.colmap.model import (
-    KINDS,
-    PLACES,
+    FILE_KINDS,
+    MODEL_FOLDERS,
     ModelCamera,
     ModelFiles,
     ModelImage,
@@ -27,17 +27,17 @@ from raymarch.io.image_sets.colmap.model import (
     world_from_camera,
 )
 from raymarch.io.image_sets.frame_file import (
-    AS_LISTED,
-    IS_THERE,
+    IS_THERE_HINT,
+    RENAME_CURE,
     UNENCODABLE,
+    find_by_spelling,
+    find_by_tail,
+    find_suffix,
     frame_file,
-    instead,
-    spelt_alike,
-    tail,
-    with_suffix,
+    missing_hint,
 )
-from raymarch.io.image_sets.frames import Frame, present, views_of_frames
-from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.frames import Frame, existing_images, views_of_frames
+from raymarch.io.image_sets.holdout import select_split
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
 from raymarch.views.views import Views
@@ -45,8 +45,8 @@ from raymarch.views.world_origin import moved_pose, new_origin, places_of
 
 log = logging.getLogger("raymarch")
 PARSERS = {"bin": binary, "txt": text}
-FILES = tuple(f"{where}cameras.{kind}" for place in PLACES for where in place for kind in KINDS)
-PHOTOS = ("images", "input", "", "images_2", "images_4", "images_8")  # folders, the first with one of the images
+MODEL_FILES = tuple(f"{where}cameras.{kind}" for place in MODEL_FOLDERS for where in place for kind in FILE_KINDS)
+PHOTO_FOLDERS = ("images", "input", "", "images_2", "images_4", "images_8")  # folders, the first with one of the images
 MIN_TRACK, MAX_ERROR = 3, 3.0  # images that see a point; its error in medians of all
 MIN_POINTS = 50  # good ones that tell more than all together
 
@@ -113,8 +113,8 @@ def read(folder: Path, options: ReadOptions) -> Views:
     elif frames and next(masks.glob("*"), None) is not None:
         name = frames[0].file.name
         log.warning("%s: none of its files is the mask of an image; name them as COLMAP does, %s.png", masks, name)
-    there = present([frame.file for frame in frames], source, options)
-    frames = held_out([frames[i] for i in there], options, source)
+    there = existing_images([frame.file for frame in frames], source, options)
+    frames = select_split([frames[i] for i in there], options, source)
     return views_of_frames(
         frames,
         inside,
@@ -147,7 +147,7 @@ def largest_model(folder: Path) -> Model:
         others = [f"{model.files.folder.relative_to(folder)} {len(model.images)}" for model in found if model != best]
         name, most = best.files.folder.relative_to(folder), len(best.images)
         message = "%s: of %d models that with most images is taken, %s with %d (others: %s)"
-        log.warning(message, folder, len(found), name, most, named(others))
+        log.warning(message, folder, len(found), name, most, first_names(others))
     return best
 
 
@@ -161,15 +161,16 @@ def folder_of_images(folder: Path, model: Model, cameras_alone: bool) -> tuple[P
         if place.is_dir() and any(_is_there(place, name) for name in names):
             return place, root.resolve()
     if cameras_alone:
-        return folder / PHOTOS[0], folder.resolve()
+        return folder / PHOTO_FOLDERS[0], folder.resolve()
     there = (
         place / names[0].replace("\\", "/") for place, _ in _places_of_images(folder, model.files) if place.is_dir()
     )
-    hint = next((found for file in there if file.parent.is_dir() and (found := instead(file))), "")
-    cure = AS_LISTED if hint.endswith(IS_THERE) else "put them there, or name the folder that holds both"
+    hint = next((found for file in there if file.parent.is_dir() and (found := missing_hint(file))), "")
+    cure = RENAME_CURE if hint.endswith(IS_THERE_HINT) else "put them there, or name the folder that holds both"
     raise RaymarchError(
-        f"{folder}: has a COLMAP model but none of its {len(names)} images ({named(sorted(names), 3)}{hint}), want them"
-        f" in {folder / PHOTOS[0]}; {cure}"
+        f"{folder}: has a COLMAP model but none of its {len(names)} images "
+        f"({first_names(sorted(names), 3)}{hint}), want them"
+        f" in {folder / PHOTO_FOLDERS[0]}; {cure}"
     )
 
 
@@ -193,18 +194,18 @@ def _places_of_images(folder: Path, files: ModelFiles) -> list[tuple[Path, Path]
     """Folders in which a model's images may be, and the one out of which nothing is read of each."""
     steps = len(files.folder.relative_to(folder).parts)
     above = [files.folder, *files.folder.parents][: steps + 1]
-    places = [(above_it / name, folder) for name in PHOTOS for above_it in above]
-    return places + [(outer / PHOTOS[0], outer) for outer in folder.resolve().parents[: 1 if steps else 2]]
+    places = [(above_it / name, folder) for name in PHOTO_FOLDERS for above_it in above]
+    return places + [(outer / PHOTO_FOLDERS[0], outer) for outer in folder.resolve().parents[: 1 if steps else 2]]
 
 
 def _is_there(place: Path, name: str) -> bool:
     try:
-        if (file := tail(place, name)) is not None:
+        if (file := find_by_tail(place, name)) is not None:
             return file.is_file()
         path = place / name.replace("\\", "/")
-        return with_suffix(path).is_file() or spelt_alike(place, path) is not None
+        return find_suffix(path).is_file() or find_by_spelling(place, path) is not None
     except UnicodeEncodeError:
-        raise RaymarchError(f"{place}: image {short(name)} {UNENCODABLE}") from None
+        raise RaymarchError(f"{place}: image {short_value(name)} {UNENCODABLE}") from None
     except (OSError, ValueError):
         return False
 
@@ -235,7 +236,7 @@ def camera_of_image(
     p, focals = camera.parameters, camera.model.focals
     full, principal = (camera.width, camera.height), p[focals : focals + 2]
     pose = moved_pose(world_from_camera(image, where), origin)
-    with naming(where):
+    with name_errors(where):
         lens, focal = lens_of(camera.model, p), (p[0], p[focals - 1])
         return sized(pose, focal, principal, full, lens, (width, height), where, orientation, sensor=True)
 
@@ -252,11 +253,11 @@ def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.n
         return None
     points: ModelPoints = PARSERS[files.kind].read_points(path)
     places = points.places if origin is None else points.places - origin
-    there = (abs(places) < WORLD).all(1)
+    there = (abs(places) < MAX_COORDINATE).all(1)
     if not there.any():
         return None
     good = there & (points.tracks >= MIN_TRACK) & (points.errors <= MAX_ERROR * np.median(points.errors))
     return places[good if good.sum() >= MIN_POINTS else there]
 
 
-COLMAP = Reader("COLMAP", detect, by_options(read), FILES)
+COLMAP = Reader("COLMAP", detect, by_options(read), MODEL_FILES)

@@ -12,15 +12,15 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.io.image_sets.camera_models import CameraModel
 
-PLACES = [  # where models lie, seen from the set; of the first place that has any
+MODEL_FOLDERS = [  # where models lie, seen from the set; of the first place that has any
     ("",),
     ("sparse/", "sparse/*/"),
     ("colmap/", "colmap/sparse/", "colmap/sparse/*/"),
     ("dense/", "dense/sparse/", "dense/*/sparse/"),
 ]
-KINDS = ("bin", "txt")  # the first is taken where both are there
+FILE_KINDS = ("bin", "txt")  # the first is taken where both are there
 MAX_MODELS = 100  # that are looked at
-CURE = "export the COLMAP model again"
+EXPORT_MODEL_CURE = "export the COLMAP model again"
 
 
 class ModelCamera(NamedTuple):
@@ -76,13 +76,13 @@ def models_in(folder: Path) -> list[ModelFiles]:
     """Models with files of cameras and of images, in the first place of a folder that has any; 100 at most."""
     if not folder.is_dir():
         return []
-    found = ([files for where in place for files in _models_at(folder, where)] for place in PLACES)
+    found = ([files for where in place for files in _models_at(folder, where)] for place in MODEL_FOLDERS)
     return next(filter(None, found), [])[:MAX_MODELS]
 
 
 def _models_at(folder: Path, where: str) -> Iterator[ModelFiles]:
     seen = set()
-    for kind in KINDS:
+    for kind in FILE_KINDS:
         for cameras in sorted(folder.glob(f"{where}cameras.{kind}")):
             files = ModelFiles(cameras.parent, kind)
             if files.folder not in seen and files.path("images").is_file() and cameras.is_file():
@@ -93,16 +93,16 @@ def _models_at(folder: Path, where: str) -> Iterator[ModelFiles]:
 def require_new(key: object, known: Mapping | set, what: str, where: str) -> None:
     """Uniqueness check of a number or name in a model: RaymarchError, opened by `where`, if it is known."""
     if key in known:
-        raise RaymarchError(f"{where}: {what} {key} comes twice, want each once; {CURE}")
+        raise RaymarchError(f"{where}: {what} {key} comes twice, want each once; {EXPORT_MODEL_CURE}")
 
 
 def require_finite(values: Sequence[float], what: str, where: str) -> None:
     """Number check: RaymarchError, opened by `where`, for one that is not finite."""
     if not all(map(math.isfinite, values)):
-        raise RaymarchError(f"{where}: {what} has a number that is not finite, want finite ones; {CURE}")
+        raise RaymarchError(f"{where}: {what} has a number that is not finite, want finite ones; {EXPORT_MODEL_CURE}")
 
 
-def checked_points(path: Path, numbers: np.ndarray, places: np.ndarray, *rest: np.ndarray) -> ModelPoints:
+def check_points(path: Path, numbers: np.ndarray, places: np.ndarray, *rest: np.ndarray) -> ModelPoints:
     """Points of a model; RaymarchError for numbers that are not finite, or one that stands for two points."""
     ordered = np.sort(numbers)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -126,7 +126,7 @@ def world_from_camera(image: ModelImage, where: str) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
         length = float(np.linalg.norm(quaternion))
     if not 1e-6 < length < 1e6:
-        raise RaymarchError(f"{where}: quaternion has length {length:g}, want 1; {CURE}")
+        raise RaymarchError(f"{where}: quaternion has length {length:g}, want 1; {EXPORT_MODEL_CURE}")
     w, x, y, z = quaternion / length
     world_from_opencv = np.array(
         [

@@ -14,11 +14,11 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict import require_file, require_file_budget
 from raymarch.io.image_sets.camera_models import camera_model
 from raymarch.io.image_sets.colmap.model import (
-    CURE,
+    EXPORT_MODEL_CURE,
     ModelCamera,
     ModelImage,
     ModelPoints,
-    checked_points,
+    check_points,
     require_finite,
     require_new,
 )
@@ -47,7 +47,7 @@ class Lines:
         try:
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8").strip()
         except UnicodeDecodeError:
-            raise RaymarchError(f"{self.where}: is not UTF-8, want a text; {CURE}") from None
+            raise RaymarchError(f"{self.where}: is not UTF-8, want a text; {EXPORT_MODEL_CURE}") from None
 
     def records(self) -> Iterator[str]:
         """Lines that are neither empty nor comments."""
@@ -61,19 +61,19 @@ class Lines:
             return [kind(word) for word in words]
         except ValueError:
             said = " ".join(words)[:60]
-            raise RaymarchError(f"{self.where}: {what} is {said!r}, want numbers; {CURE}") from None
+            raise RaymarchError(f"{self.where}: {what} is {said!r}, want numbers; {EXPORT_MODEL_CURE}") from None
 
     def words(self, line: str, least: int, what: str, most: int = -1) -> list[str]:
         """Words of a line; RaymarchError for fewer than a record has."""
         words = line.split(maxsplit=most)
         if len(words) < least:
-            raise RaymarchError(f"{self.where}: is {line[:60]!r}, want {what}; {CURE}")
+            raise RaymarchError(f"{self.where}: is {line[:60]!r}, want {what}; {EXPORT_MODEL_CURE}")
         return words
 
 
 @contextmanager
 def _lines(path: Path, wanted: str) -> Iterator[Lines]:
-    require_file(path, wanted, CURE)
+    require_file(path, wanted, EXPORT_MODEL_CURE)
 
     def bounded() -> Iterator[bytes]:
         with path.open("rb") as file:
@@ -100,7 +100,8 @@ def read_cameras(path: Path) -> dict[int, ModelCamera]:
             parameters = lines.numbers(words[4:], float, "parameters")
             if len(parameters) != model.parameters:
                 raise RaymarchError(
-                    f"{lines.where}: {model.name} has {len(parameters)} parameters, want {model.parameters}; {CURE}"
+                    f"{lines.where}: {model.name} has {len(parameters)} parameters, want {model.parameters}; "
+                    f"{EXPORT_MODEL_CURE}"
                 )
             require_finite(parameters, f"camera {number}", lines.where)
             cameras[number] = ModelCamera(model, width, height, parameters)
@@ -138,7 +139,7 @@ def _require_observations(lines: Lines) -> None:
     if len(words) % 3 or (words and not words[-1].lstrip("-").isdecimal()):
         said = " ".join(words[:10])[:60]
         another = len(words) == 10 and not words[9].lstrip("-").isdecimal()
-        cure = "an image has two lines: put an empty one after each" if another else CURE
+        cure = "an image has two lines: put an empty one after each" if another else EXPORT_MODEL_CURE
         raise RaymarchError(f"{lines.where}: is {said!r}, want x, y and point of what the image sees; {cure}")
 
 
@@ -153,8 +154,10 @@ def read_points(path: Path) -> ModelPoints:
             rows.extend(lines.numbers([*words[1:4], words[7]], float, "place and error"))
             if not 0 <= number < 1 << 64 or len(words) % 2:
                 said = line[:60]
-                raise RaymarchError(f"{lines.where}: is {said!r}, want a point and pairs of what sees it; {CURE}")
+                raise RaymarchError(
+                    f"{lines.where}: is {said!r}, want a point and pairs of what sees it; {EXPORT_MODEL_CURE}"
+                )
             numbers.append(number)
             tracks.append((len(words) - 8) // 2)
     table = np.array(rows, float).reshape(-1, 4)
-    return checked_points(path, np.array(numbers, np.uint64), table[:, :3], table[:, 3], np.array(tracks, np.int64))
+    return check_points(path, np.array(numbers, np.uint64), table[:, :3], table[:, 3], np.array(tracks, np.int64))

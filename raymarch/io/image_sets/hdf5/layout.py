@@ -9,13 +9,13 @@ from typing import Any
 import h5py
 import numpy as np
 
-from raymarch.errors import RaymarchError, short
+from raymarch.errors import RaymarchError, short_value
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import MODELS, Lens
-from raymarch.io.files.hdf5 import CURE, DAMAGE, attributes
+from raymarch.io.files.hdf5 import DAMAGE_ERRORS, RESTORE_CURE, attributes
 from raymarch.io.files.strict import parse_record
 from raymarch.io.image_sets.frames import require_few
-from raymarch.io.image_sets.json_values import number
+from raymarch.io.image_sets.json_values import read_number
 from raymarch.views.world_origin import moved_pose
 
 FORMAT = "raymarch-images"
@@ -29,8 +29,8 @@ TABLES = {  # a row a view, but for points; and the shape and type of a row
     "lens": ((MAX_COEFFICIENTS,), "<f8"),
     "points": ((3,), "<f8"),
 }
-BYTES = ("images", "masks")  # of all views, one behind the other
-NAMES = (*TABLES, *BYTES, "record")
+PIXEL_DATASETS = ("images", "masks")  # of all views, one behind the other
+DATASETS = (*TABLES, *PIXEL_DATASETS, "record")
 MAX_NAME = 1000  # letters of a view's name
 MAX_RECORD = 16 << 20  # bytes of its text
 MAX_SPLITS = 1000
@@ -42,16 +42,16 @@ def is_image_set(path: Path) -> bool:
     try:
         with h5py.File(path, "r") as file:
             return file.attrs.get("format") in (FORMAT, FORMAT.encode())
-    except DAMAGE:
+    except DAMAGE_ERRORS:
         return False
 
 
 def notes_of(file: h5py.File) -> dict[tuple[str, str], np.ndarray]:
     """All attributes by owner and name."""
-    return {(owner, name): value for owner in ("/", *NAMES) for name, value in attributes(file[owner]).items()}
+    return {(owner, name): value for owner in ("/", *DATASETS) for name, value in attributes(file[owner]).items()}
 
 
-def checked_tables(file: h5py.File, path: object) -> dict[str, np.ndarray]:
+def check_tables(file: h5py.File, path: object) -> dict[str, np.ndarray]:
     """Tables of a file once their shapes, types and sizes of images are those of the layout; else RaymarchError."""
     count = file["sizes"].shape[0] if file["sizes"].shape else 0
     require_few(count, path)  # type: ignore[arg-type]
@@ -60,41 +60,45 @@ def checked_tables(file: h5py.File, path: object) -> dict[str, np.ndarray]:
         rows = dataset.shape[:1] if name == "points" else (count,)
         if dataset.dtype.str != kind or dataset.shape != rows + row or not count:
             want = f"{np.dtype(kind)} {('view', *row)}"
-            raise RaymarchError(f"{path}: {name} is {dataset.dtype} {dataset.shape}, want {want}; {CURE}")
+            raise RaymarchError(f"{path}: {name} is {dataset.dtype} {dataset.shape}, want {want}; {RESTORE_CURE}")
     tables = {name: np.asarray(file[name][()]) for name in TABLES}
     width, height, channels, masked = tables["sizes"].T
     plain = (width >= 1) & (height >= 1) & (width <= MAX_PIXELS) & (height <= MAX_PIXELS)
     plain &= (width * np.where(plain, height, 0) <= MAX_PIXELS) & np.isin(channels, (3, 4)) & np.isin(masked, (0, 1))
     if not plain.all():
         row = tables["sizes"][np.argmin(plain)].tolist()
-        raise RaymarchError(f"{path}: sizes have {row}, want width, height, 3 or 4, 0 or 1; {CURE}")
+        raise RaymarchError(f"{path}: sizes have {row}, want width, height, 3 or 4, 0 or 1; {RESTORE_CURE}")
     for name, sizes in (("images", width * height * channels), ("masks", width * height * masked)):
         dataset = file[name]
         if dataset.dtype.str != "|u1" or dataset.shape != (sizes.sum(),):
-            raise RaymarchError(f"{path}: {name} is {dataset.dtype} {dataset.shape}, want {sizes.sum()} bytes; {CURE}")
+            raise RaymarchError(
+                f"{path}: {name} is {dataset.dtype} {dataset.shape}, want {sizes.sum()} bytes; {RESTORE_CURE}"
+            )
     if file["record"].shape != () or file["record"].dtype.kind != "S":
-        raise RaymarchError(f"{path}: record is {file['record'].dtype}, want one text; {CURE}")
+        raise RaymarchError(f"{path}: record is {file['record'].dtype}, want one text; {RESTORE_CURE}")
     if file["record"].dtype.itemsize > MAX_RECORD:
         raise RaymarchError(f"{path}: record is over {MAX_RECORD:,} bytes long; split the set")
     return tables
 
 
-def checked_record(text: bytes, count: int, points: int, path: object) -> dict[str, Any]:
+def check_record(text: bytes, count: int, points: int, path: object) -> dict[str, Any]:
     """Record of names, lenses and splits of `count` views; RaymarchError where it is not one."""
     where = f"{path}: record"
-    record = parse_record(text, where, 8 * MAX_SPLITS, CURE)
+    record = parse_record(text, where, 8 * MAX_SPLITS, RESTORE_CURE)
     for name in ("names", "lenses"):
         listed = record.get(name)
         if not isinstance(listed, list) or len(listed) != count or not all(isinstance(one, str) for one in listed):
-            raise RaymarchError(f"{where}: {name} is {short(listed)}, want {count} texts; {CURE}")
+            raise RaymarchError(f"{where}: {name} is {short_value(listed)}, want {count} texts; {RESTORE_CURE}")
     for one in record["names"]:
         if not 0 < len(one) <= MAX_NAME:
-            raise RaymarchError(f"{where}: a view is named {short(one)}, want up to {MAX_NAME} letters; {CURE}")
+            raise RaymarchError(
+                f"{where}: a view is named {short_value(one)}, want up to {MAX_NAME} letters; {RESTORE_CURE}"
+            )
     splits = record.get("splits")
     if not isinstance(splits, dict) or not 0 < len(splits) <= MAX_SPLITS:
-        raise RaymarchError(f"{where}: splits is {short(splits)}, want one or more by name; {CURE}")
+        raise RaymarchError(f"{where}: splits is {short_value(splits)}, want one or more by name; {RESTORE_CURE}")
     for name, split in splits.items():
-        _require_split(split, count, points, f"{where}: split {short(name)}")
+        _require_split(split, count, points, f"{where}: split {short_value(name)}")
     return record
 
 
@@ -102,24 +106,24 @@ def _require_split(split: object, count: int, points: int, where: str) -> None:
     split = split if isinstance(split, dict) else {}
     views = split.get("views")
     if not isinstance(views, list) or not views or not all(type(i) is int and 0 <= i < count for i in views):
-        raise RaymarchError(f"{where}: views is {short(views)}, want numbers of 0 to {count - 1}; {CURE}")
+        raise RaymarchError(f"{where}: views is {short_value(views)}, want numbers of 0 to {count - 1}; {RESTORE_CURE}")
     for name, wanted, most in (("background", 3, None), ("box", 6, None), ("origin", 3, None), ("points", 2, points)):
         value = split.get(name)
         if value is None and name != "background":
             continue
         if not isinstance(value, list) or len(value) != wanted:
-            raise RaymarchError(f"{where}: {name} is {short(value)}, want {wanted} numbers; {CURE}")
-        numbers = [number(one, f"{where}: {name}") for one in value]
+            raise RaymarchError(f"{where}: {name} is {short_value(value)}, want {wanted} numbers; {RESTORE_CURE}")
+        numbers = [read_number(one, f"{where}: {name}") for one in value]
         if most is not None and not (all(type(one) is int for one in value) and 0 <= numbers[0] < numbers[1] <= most):
-            raise RaymarchError(f"{where}: {name} is {value}, want a first and a last of {most} rows; {CURE}")
+            raise RaymarchError(f"{where}: {name} is {value}, want a first and a last of {most} rows; {RESTORE_CURE}")
     if (bounds := split.get("bounds")) is not None:
         if not isinstance(bounds, list) or len(bounds) != 2 * len(views):
-            raise RaymarchError(f"{where}: bounds is {short(bounds)}, want two numbers a view; {CURE}")
+            raise RaymarchError(f"{where}: bounds is {short_value(bounds)}, want two numbers a view; {RESTORE_CURE}")
         for near, far in zip(bounds[::2], bounds[1::2], strict=True):
-            if not 0 < number(near, f"{where}: bounds") < number(far, f"{where}: bounds"):
-                raise RaymarchError(f"{where}: bounds has {near}, {far}, want 0 < near < far; {CURE}")
+            if not 0 < read_number(near, f"{where}: bounds") < read_number(far, f"{where}: bounds"):
+                raise RaymarchError(f"{where}: bounds has {near}, {far}, want 0 < near < far; {RESTORE_CURE}")
     if not isinstance(split.get("source"), str):
-        raise RaymarchError(f"{where}: source is {short(split.get('source'))}, want a text; {CURE}")
+        raise RaymarchError(f"{where}: source is {short_value(split.get('source'))}, want a text; {RESTORE_CURE}")
 
 
 def row_of(camera: Camera) -> dict[str, np.ndarray]:

@@ -11,45 +11,45 @@ import h5py
 import numpy as np
 
 from raymarch.device.memory import require_images
-from raymarch.errors import RaymarchError, named, short
+from raymarch.errors import RaymarchError, first_names, short_value
 from raymarch.geometry.camera import Camera
-from raymarch.io.files.hdf5 import CURE, digest_of, opened
+from raymarch.io.files.hdf5 import RESTORE_CURE, digest_of, open_hdf5
 from raymarch.io.image_sets.hdf5.layout import (
-    BYTES,
+    DATASETS,
     FORMAT,
-    NAMES,
+    PIXEL_DATASETS,
     VERSION,
     camera_of,
-    checked_record,
-    checked_tables,
+    check_record,
+    check_tables,
     notes_of,
 )
 from raymarch.io.image_sets.read_options import ReadOptions
-from raymarch.views.image_arrays import gathered
+from raymarch.views.image_arrays import gather_images
 from raymarch.views.resize import shrink, shrink_mask
 from raymarch.views.views import Views, require_colour
 from raymarch.views.world_origin import moved_box, moved_points, new_origin
 
-BLOCK = 1 << 24  # bytes that are read, and digested, at a time
+BLOCK_BYTES = 1 << 24  # bytes that are read, and digested, at a time
 
 
 def splits_of(path: Path) -> tuple[str, ...]:
     """Names of the splits of a file."""
-    with opened(path, FORMAT, VERSION, NAMES) as file:
+    with open_hdf5(path, FORMAT, VERSION, DATASETS) as file:
         return tuple(_opened_record(file, path)[1]["splits"])
 
 
 def sources_of(path: Path) -> dict[str, str]:
     """Where the views of each split of a file came from when it was written."""
-    with opened(path, FORMAT, VERSION, NAMES) as file:
+    with open_hdf5(path, FORMAT, VERSION, DATASETS) as file:
         return {name: split["source"] for name, split in _opened_record(file, path)[1]["splits"].items()}
 
 
 def views_of(path: Path, options: ReadOptions) -> Views:
     """Views of a split, "all" for every view once; RaymarchError as of `image_set.read`."""
-    with opened(path, FORMAT, VERSION, NAMES) as file:
+    with open_hdf5(path, FORMAT, VERSION, DATASETS) as file:
         tables, record = _opened_record(file, path)
-        chosen = _of_split(record["splits"], options.split, len(tables["sizes"]), path)
+        chosen = _split_views(record["splits"], options.split, len(tables["sizes"]), path)
         origin = new_origin(tables["world_from_camera"][:, :3, 3], path)
         cameras = {i: _camera(tables, record, i, path, origin) for i in set(chosen["views"])}
         less = options.downscale
@@ -59,7 +59,7 @@ def views_of(path: Path, options: ReadOptions) -> Views:
         views, points, box = chosen["views"], chosen.get("points"), chosen.get("box")
         return Views(
             [small[i] for i in views],
-            gathered([images[i] for i in views]),
+            gather_images([images[i] for i in views]),
             _names(record, views),
             require_colour(chosen["background"]),
             str(path),
@@ -72,12 +72,12 @@ def views_of(path: Path, options: ReadOptions) -> Views:
 
 
 def _opened_record(file: h5py.File, path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    tables = checked_tables(file, path)
+    tables = check_tables(file, path)
     text = file["record"][()]
-    return tables, checked_record(bytes(text), len(tables["sizes"]), len(tables["points"]), path)
+    return tables, check_record(bytes(text), len(tables["sizes"]), len(tables["points"]), path)
 
 
-def _of_split(splits: dict[str, dict], split: str, count: int, path: Path) -> dict[str, Any]:
+def _split_views(splits: dict[str, dict], split: str, count: int, path: Path) -> dict[str, Any]:
     if split in splits:
         return splits[split]
     if split == "all":
@@ -87,8 +87,8 @@ def _of_split(splits: dict[str, dict], split: str, count: int, path: Path) -> di
             bounds |= dict(zip(one["views"], np.reshape(one.get("bounds") or [], (-1, 2)), strict=False))
         every = [bounds[i] for i in range(count)] if len(bounds) == count else None
         return {**first, "views": list(range(count)), "bounds": every}
-    have = named(list(splits))
-    raise RaymarchError(f"{path}: there is no split {short(split)}, it has {have} and all; choose one")
+    have = first_names(list(splits))
+    raise RaymarchError(f"{path}: there is no split {short_value(split)}, it has {have} and all; choose one")
 
 
 def _bounds(split: dict[str, Any]) -> np.ndarray | None:
@@ -112,7 +112,7 @@ def _camera(
     try:
         return camera_of(tables, record["lenses"][i], i, origin)
     except RaymarchError as error:
-        raise RaymarchError(f"{path}, view {i}: {error}; {CURE}") from None
+        raise RaymarchError(f"{path}, view {i}: {error}; {RESTORE_CURE}") from None
 
 
 def _origin(told: list[float] | None, moved: np.ndarray | None) -> tuple[float, float, float] | None:
@@ -144,28 +144,28 @@ def _pixels(
     record = np.asarray(file["record"][()], file["record"].dtype)
     parts["record"] = _part(record, hashlib.sha256(record.tobytes()).hexdigest())
     found: dict[str, dict[int, np.ndarray]] = {"images": {}, "masks": {}}
-    for name in BYTES:
+    for name in PIXEL_DATASETS:
         seen, at = hashlib.sha256(), 0
         for i, (width, height, channels, masked) in enumerate(tables["sizes"].tolist()):
             depth = channels if name == "images" else masked
             size = width * height * depth
             wanted = i in cameras and size > 0
             kept = np.empty(size if wanted else 0, np.uint8)
-            for first in range(0, size, BLOCK):
-                block = file[name][at + first : at + min(first + BLOCK, size)]
+            for first in range(0, size, BLOCK_BYTES):
+                block = file[name][at + first : at + min(first + BLOCK_BYTES, size)]
                 seen.update(block.tobytes())
                 if wanted:
                     kept[first : first + len(block)] = block
             at += size
             if wanted:
-                found[name][i] = _as_large(kept.reshape(height, width, depth), cameras[i])
+                found[name][i] = _shape_pixels(kept.reshape(height, width, depth), cameras[i])
         parts[name] = _part(file[name], seen.hexdigest())
     if told != digest_of(parts, notes):
-        raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
+        raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {RESTORE_CURE}")
     return found["images"], found["masks"]
 
 
-def _as_large(pixels: np.ndarray, camera: Camera) -> np.ndarray:
+def _shape_pixels(pixels: np.ndarray, camera: Camera) -> np.ndarray:
     """Image, or mask where there is one channel, as large as its camera."""
     if pixels.shape[2] > 1:
         return shrink(pixels, camera.width, camera.height)

@@ -13,14 +13,14 @@ import h5py
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.atomic import refused, replacing
+from raymarch.io.files.atomic import replace_file, system_refusals
 from raymarch.io.files.hdf5 import digest_of
 from raymarch.io.image_sets.frames import require_few
 from raymarch.io.image_sets.hdf5 import layout
 from raymarch.views.views import Views
 
-CHUNK = 128 << 10  # bytes; as of volumes, it keeps images of one colour under what the opener refuses
-PACKED = {"compression": "gzip", "compression_opts": 1, "fletcher32": True}
+CHUNK_BYTES = 128 << 10  # bytes; as of volumes, it keeps images of one colour under what the opener refuses
+COMPRESSION = {"compression": "gzip", "compression_opts": 1, "fletcher32": True}
 
 
 def write_views(splits: Iterable[tuple[str, Views]], path: str | os.PathLike[str]) -> dict[str, int]:
@@ -52,7 +52,7 @@ def write_views(splits: Iterable[tuple[str, Views]], path: str | os.PathLike[str
             found.finish()
     except (OSError, RuntimeError, MemoryError) as error:
         raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); free some memory") from error
-    with replacing(path, ".h5") as temporary, refused(path):
+    with replace_file(path, ".h5") as temporary, system_refusals(path):
         Path(temporary).write_bytes(image.getbuffer())
     return {name: len(split["views"]) for name, split in found.splits.items()}  # type: ignore[arg-type]
 
@@ -68,7 +68,7 @@ class _Writer:
         self._lenses: list[str] = []
         self._known: dict[bytes, int] = {}
         self._points: dict[bytes, list[int]] = {}
-        self._pixels = {name: _Stream(file, name) for name in layout.BYTES}
+        self._pixels = {name: _Stream(file, name) for name in layout.PIXEL_DATASETS}
 
     def add(self, name: str, views: Views) -> None:
         """Views of a split."""
@@ -126,7 +126,9 @@ class _Writer:
             arrays[name] = np.ascontiguousarray(array, kind)
         for name, array in arrays.items():
             chunked = (
-                {"chunks": (min(len(array), 1024), *array.shape[1:]), **PACKED} if array.size and array.ndim else {}
+                {"chunks": (min(len(array), 1024), *array.shape[1:]), **COMPRESSION}
+                if array.size and array.ndim
+                else {}
             )
             self._file.create_dataset(name, data=array, **chunked)
             parts[name] = array.dtype.str, list(array.shape), hashlib.sha256(array.tobytes()).hexdigest()
@@ -149,14 +151,14 @@ class _Stream:
     def add(self, data: bytes) -> None:
         self._digest.update(data)
         self._waiting += data
-        whole = len(self._waiting) // CHUNK * CHUNK
+        whole = len(self._waiting) // CHUNK_BYTES * CHUNK_BYTES
         if whole:
             self._store(whole)
 
     def _store(self, count: int) -> None:
         if self._name not in self._file:
-            chunks = (min(count, CHUNK),)
-            self._file.create_dataset(self._name, (0,), np.uint8, maxshape=(None,), chunks=chunks, **PACKED)
+            chunks = (min(count, CHUNK_BYTES),)
+            self._file.create_dataset(self._name, (0,), np.uint8, maxshape=(None,), chunks=chunks, **COMPRESSION)
         dataset = self._file[self._name]
         dataset.resize((self._size + count,))
         dataset[self._size :] = np.frombuffer(self._waiting[:count], np.uint8)

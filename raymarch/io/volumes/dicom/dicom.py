@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named
-from raymarch.io.volumes.dicom.series import Slice, placed, slices_of
-from raymarch.io.volumes.dicom.slice_place import CONVERT, TO_NIFTI
+from raymarch.errors import RaymarchError, first_names
+from raymarch.io.volumes.dicom.series import Slice, series_affine, slices_of
+from raymarch.io.volumes.dicom.slice_place import CONVERT_CURE, NIFTI_CURE
 from raymarch.io.volumes.dicom.writing import write_series
 from raymarch.io.volumes.format import require_one_place
-from raymarch.io.volumes.scalar_format import scalar_format, wanted
-from raymarch.io.volumes.source import CURE, Slices, Source
+from raymarch.io.volumes.scalar_format import require_library, scalar_format
+from raymarch.io.volumes.source import RESTORE_CURE, Slices, Source
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import Selection
 
-MARK = b"DICM"
-HEAD = 512  # bytes in which a file says its class
-DIRECTORY = b"\x02\0\x02\0UI" + struct.pack("<H", 20) + b"1.2.840.10008.1.3.10"  # class of a media directory
-ENDS_EARLY = ("cannot reshape", "is less than the expected", "less than expected")  # words of pydicom
+MAGIC = b"DICM"
+HEAD_BYTES = 512  # bytes in which a file says its class
+DIRECTORY_CLASS = b"\x02\0\x02\0UI" + struct.pack("<H", 20) + b"1.2.840.10008.1.3.10"  # class of a media directory
+TRUNCATED_WORDS = ("cannot reshape", "is less than the expected", "less than expected")  # words of pydicom
 MAX_LOOKED_AT = 64  # files of a folder by which it is known
 
 
@@ -40,7 +40,7 @@ def detect(path: Path) -> bool:
 def _is_dicom(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(128)
-        return file.read(4) == MARK
+        return file.read(4) == MAGIC
 
 
 def _is_slice(path: Path) -> bool:
@@ -48,12 +48,12 @@ def _is_slice(path: Path) -> bool:
     if not path.is_file() or path.name.startswith("._") or not _is_dicom(path):
         return False
     with path.open("rb") as file:
-        return DIRECTORY not in file.read(HEAD)
+        return DIRECTORY_CLASS not in file.read(HEAD_BYTES)
 
 
 def source(path: Path, selection: Selection) -> Source:
     """Source of a series; RaymarchError for missing slices, uneven spacing, colours and several series."""
-    with wanted("pydicom", "DICOM"):
+    with require_library("pydicom", "DICOM"):
         import pydicom.pixels
     require_one_place(Selection(level=selection.level), path)
     files = [path] if path.is_file() else [file for file in sorted(path.iterdir()) if _is_slice(file)]
@@ -61,7 +61,7 @@ def source(path: Path, selection: Selection) -> Source:
     if path.is_file() and found[0].frame is None:
         raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
     first = found[0]
-    affine = placed(found, path, left)
+    affine = series_affine(found, path, left)
     scales = {(one.slope, one.intercept) for one in found}
     same = len(scales) == 1
     kinds = Counter(one.dtype for one in found)
@@ -76,10 +76,11 @@ def source(path: Path, selection: Selection) -> Source:
     slope, intercept = scales.pop() if same else (1.0, 0.0)
     real = list(dict.fromkeys(words for one in found for words in one.real))
     remarks = {
-        f"maps its numbers to the real world ({named(real, 2)}), which is not applied; values are as RescaleSlope and"
+        f"maps its numbers to the real world ({first_names(real, 2)}), which is not applied; values are as "
+        "RescaleSlope and"
         " RescaleIntercept say": bool(real),
         "slices have several slopes; their values are floats": not same,
-        f"{len(odd)} of {len(found)} slices ({named(odd, 3)}) are stored as another type than {usual}": bool(odd),
+        f"{len(odd)} of {len(found)} slices ({first_names(odd, 3)}) are stored as another type than {usual}": bool(odd),
         "says no PixelSpacing; 1 mm is assumed along x and y": first.spacing_assumed,
     }
     unread = tuple(dict.fromkeys(words for one in found for words in one.unread))
@@ -97,15 +98,15 @@ def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray
         pixels = pydicom.pixels.pixel_array(one.path, index=one.frame or 0)
     except Exception as error:  # pydicom raises anything for what it cannot decode
         said = " ".join(str(error).split())[:160]
-        if any(word in said for word in ENDS_EARLY):
+        if any(word in said for word in TRUNCATED_WORDS):
             raise RaymarchError(f"{one.path}: ends before its pixels do ({said}); copy it again") from error
         raise RaymarchError(
             f"{one.path}: cannot be decoded ({said}); convert the series with gdcmconv --raw"
         ) from error
     if pixels.dtype.kind not in "iuf" or (pixels.dtype.kind == "f") != one.is_float:
-        raise RaymarchError(f"{one.path}: holds {pixels.dtype} pixels, want whole numbers; {TO_NIFTI}")
+        raise RaymarchError(f"{one.path}: holds {pixels.dtype} pixels, want whole numbers; {NIFTI_CURE}")
     if pixels.shape != (one.rows, one.columns):
-        raise RaymarchError(f"{one.path}: holds {pixels.shape} pixels, want {one.rows} x {one.columns}; {CURE}")
+        raise RaymarchError(f"{one.path}: holds {pixels.shape} pixels, want {one.rows} x {one.columns}; {RESTORE_CURE}")
     return pixels.astype(dtype, copy=False) if same else (pixels * one.slope + one.intercept).astype(dtype)
 
 
@@ -122,15 +123,17 @@ def require_decoder(path: Path) -> None:
     try:
         decoder = get_decoder(syntax)
     except NotImplementedError:
-        raise RaymarchError(f"{packed}, which pydicom does not unpack; {CONVERT}") from None
+        raise RaymarchError(f"{packed}, which pydicom does not unpack; {CONVERT_CURE}") from None
     if not decoder.is_available:
         plugin = "pylibjpeg-openjpeg" if "2000" in syntax.name else "pylibjpeg-libjpeg"
-        raise RaymarchError(f"{packed}, which takes a plugin of pydicom; pip install pylibjpeg {plugin}, or {CONVERT}")
+        raise RaymarchError(
+            f"{packed}, which takes a plugin of pydicom; pip install pylibjpeg {plugin}, or {CONVERT_CURE}"
+        )
 
 
 def write(volume: ScalarVolume, path: Path) -> None:
     """Series of secondary captures of a scalar volume: a file a slice, of 16 bits."""
-    with wanted("pydicom", "DICOM"):
+    with require_library("pydicom", "DICOM"):
         import pydicom  # noqa: F401
     write_series(volume, path)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, named
-from raymarch.io.volumes.dicom.slice_place import CONVERT, FRAMES, TO_NIFTI, WHEN, frames_of, place_of
-from raymarch.io.volumes.source import CURE, read_by, text_of
+from raymarch.errors import RaymarchError, first_names
+from raymarch.io.volumes.dicom.slice_place import CONVERT_CURE, FRAME_TAGS, NIFTI_CURE, TIME_TAGS, frames_of, place_of
+from raymarch.io.volumes.source import RESTORE_CURE, library_errors, text_of
 from raymarch.volumes.selection import Selection
 
 DEFLATED = "1.2.840.10008.1.2.1.99"
@@ -22,17 +22,19 @@ TAGS: list[Any] = [
     "SOPClassUID", "SOPInstanceUID", "ImageType", "SeriesNumber",
     "SeriesInstanceUID", "SeriesDescription", "Rows", "Columns", "BitsAllocated", "PixelRepresentation",
     "SamplesPerPixel", "NumberOfFrames", "ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing",
-    "RescaleSlope", "RescaleIntercept", "RescaleType", "Modality", "ImagerPixelSpacing", *WHEN, *FRAMES,
+    "RescaleSlope", "RescaleIntercept", "RescaleType", "Modality", "ImagerPixelSpacing", *TIME_TAGS, *FRAME_TAGS,
 ]  # fmt: skip
 MAX_UNEVEN = 0.01  # of a spacing, by which slices may be off even steps
 MIN_MAJORITY = 4  # times as many slices as others of its series a stack has that is taken for it
 MAX_TURNED = 1e-3  # of unit vectors, up to which slices lie alike: they are written with four figures or more
 LOCALIZERS = ("LOCALIZER", "SCOUT", "TOPOGRAM", "SCANOGRAM")  # in ImageType
 MAX_APART = 1e-3  # of the widest step, or of a millimetre, up to which slices lie at one place
-PLACELESS = "an image without a place (ImagePositionPatient)"
-BY_HAND = "rm.ScalarVolume takes numpy.stack([pydicom.dcmread(file).pixel_array.T for file in ..], 2) and an affine"
-UNEVEN = "find missing files, or resample it to even slices, as dcm2niix does"
-PLACE_ROUNDING = 1e-9  # of a place, to which its text is written
+NO_POSITION = "an image without a place (ImagePositionPatient)"
+BY_HAND_CURE = (
+    "rm.ScalarVolume takes numpy.stack([pydicom.dcmread(file).pixel_array.T for file in ..], 2) and an affine"
+)
+UNEVEN_CURE = "find missing files, or resample it to even slices, as dcm2niix does"
+POSITION_ROUNDING = 1e-9  # of a place, to which its text is written
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +118,15 @@ def slices_of(folder: Path, files: Sequence[Path], selection: Selection) -> tupl
     if not slices:
         if asides:
             kind, names = max(asides.items(), key=lambda one: len(one[1]))
-            cure = BY_HAND if kind == PLACELESS else "name the folder of a series of slices"
-            raise RaymarchError(f"{folder}: has no slices of a volume, but {kind} ({named(names, 3)}); {cure}")
+            cure = BY_HAND_CURE if kind == NO_POSITION else "name the folder of a series of slices"
+            raise RaymarchError(f"{folder}: has no slices of a volume, but {kind} ({first_names(names, 3)}); {cure}")
         raise RaymarchError(f"{folder}: has no DICOM files, want the slices of a series; check the path")
     localizers = [one for one in slices if set(one.kinds) & set(LOCALIZERS)]
     if len(localizers) < len(slices):
         slices = [one for one in slices if one not in localizers]
         if localizers:
             asides["a localizer"] = sorted({one.path.name for one in localizers})
-    slices = _without_copies(slices, asides)
+    slices = _drop_copies(slices, asides)
     series: dict[str, list[Slice]] = {}
     for one in sorted(slices, key=lambda one: (one.number, one.series)):
         series.setdefault(one.series, []).append(one)
@@ -145,10 +147,10 @@ def slices_of(folder: Path, files: Sequence[Path], selection: Selection) -> tupl
         )
     found = sorted(stacks[channel or 0], key=lambda one: one.height)
     remarks = tuple(
-        f"{named(names, 3)} {'is' if len(names) == 1 else 'are'} left out, being {kind}"
+        f"{first_names(names, 3)} {'is' if len(names) == 1 else 'are'} left out, being {kind}"
         for kind, names in asides.items()
     )
-    return _at_one_time(folder, found, selection.time), remarks
+    return _slices_at_time(folder, found, selection.time), remarks
 
 
 def _slices(path: Path) -> list[Slice] | str:
@@ -156,7 +158,7 @@ def _slices(path: Path) -> list[Slice] | str:
     import pydicom
 
     require_not_deflated(path)
-    with read_by("pydicom", path):
+    with library_errors("pydicom", path):
         data = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=TAGS)
         lacking = [tag for tag in ("Rows", "Columns", "BitsAllocated") if data.get(tag) is None]
         if len(lacking) == 3:
@@ -174,11 +176,11 @@ def _slices(path: Path) -> list[Slice] | str:
             said = f"lacks {', '.join(lacking)}" if lacking else f"has {bits} bits a pixel"
             raise RaymarchError(f"{path}: {said}, want slices of 1, 8, 16 or 32 bits; take it out of the folder")
         if "MOSAIC" in map(str, data.get("ImageType") or ()):
-            raise RaymarchError(f"{path}: is a mosaic of the slices of a volume, as Siemens writes them; {TO_NIFTI}")
+            raise RaymarchError(f"{path}: is a mosaic of the slices of a volume, as Siemens writes them; {NIFTI_CURE}")
         count = _whole(data, "NumberOfFrames", 1)
         several = count > 1 or "PerFrameFunctionalGroupsSequence" in data
         if not several and data.get("ImagePositionPatient") is None:
-            return PLACELESS
+            return NO_POSITION
         kinds = data.get("ImageType") or ()
         number = data.get("SeriesNumber")
         alike: dict[str, Any] = {
@@ -202,7 +204,7 @@ def _whole(data: Any, tag: str, default: int) -> int:
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
-        raise RaymarchError(f"has {tag} {str(value)[:40]!r}, want a whole number; {CURE}") from None
+        raise RaymarchError(f"has {tag} {str(value)[:40]!r}, want a whole number; {RESTORE_CURE}") from None
 
 
 def require_not_deflated(path: Path) -> None:
@@ -210,7 +212,7 @@ def require_not_deflated(path: Path) -> None:
     from pydicom.filereader import read_file_meta_info
 
     if str(read_file_meta_info(path).get("TransferSyntaxUID", "")) == DEFLATED:
-        raise RaymarchError(f"{path}: is deflated, tags and all, want tags that are plain; {CONVERT}")
+        raise RaymarchError(f"{path}: is deflated, tags and all, want tags that are plain; {CONVERT_CURE}")
 
 
 def _name(one: Slice) -> str:
@@ -222,7 +224,7 @@ def _side(normal: np.ndarray) -> str:
     return ("left and right", "front and back", "head and feet")[int(np.abs(normal).argmax())]
 
 
-def _without_copies(slices: Sequence[Slice], asides: dict[str, list[str]]) -> list[Slice]:
+def _drop_copies(slices: Sequence[Slice], asides: dict[str, list[str]]) -> list[Slice]:
     """Slices of which each is there once: the same bytes in two files are one slice, whatever the files are called.
 
     Identities alone do not tell: programs that take names out of files may give all of them one.
@@ -258,12 +260,12 @@ def _stacks(slices: Sequence[Slice], asides: dict[str, list[str]], with_others: 
     return kept if len(most) > 1 or with_others else groups
 
 
-def _at_one_time(folder: Path, slices: list[Slice], time: int | None) -> list[Slice]:
+def _slices_at_time(folder: Path, slices: list[Slice], time: int | None) -> list[Slice]:
     """One slice a place; RaymarchError where there are several of which none is chosen, or not as many everywhere."""
     places: list[list[Slice]] = []
     heights = [one.height for one in slices]
     widest = float(np.diff(heights).max(initial=0.0))
-    near = max(min(MAX_APART, MAX_APART * widest), PLACE_ROUNDING * max(map(abs, heights)))
+    near = max(min(MAX_APART, MAX_APART * widest), POSITION_ROUNDING * max(map(abs, heights)))
     for one in slices:
         if places and abs(one.height - places[-1][0].height) <= near:
             places[-1].append(one)
@@ -273,7 +275,8 @@ def _at_one_time(folder: Path, slices: list[Slice], time: int | None) -> list[Sl
     odd = next((several for several in places if len(several) != usual), None)
     if odd is not None:
         said = (
-            f"{named([one.label for one in odd], 3)} lie{'s' * (len(odd) == 1)} at one place, where others have {usual}"
+            f"{first_names([one.label for one in odd], 3)} lie{'s' * (len(odd) == 1)} at one place, where "
+            f"others have {usual}"
         )
         cure = "take out one of them" if len(odd) > usual else "find the other"
         raise RaymarchError(f"{folder}: has slices that are doubled or missing: {said}; {cure}")
@@ -283,7 +286,7 @@ def _at_one_time(folder: Path, slices: list[Slice], time: int | None) -> list[Sl
     return [sorted(several, key=lambda one: one.turn)[time or 0] for several in places]
 
 
-def placed(slices: Sequence[Slice], folder: Path, left: Sequence[str] = ()) -> np.ndarray:
+def series_affine(slices: Sequence[Slice], folder: Path, left: Sequence[str] = ()) -> np.ndarray:
     """Affine (4, 4) of a series in LPS; RaymarchError for one slice, missing ones and uneven steps, which says what was
     left out, as that may be what is missing."""
     beside = f" ({'; '.join(left)})" if left else ""
@@ -305,7 +308,7 @@ def placed(slices: Sequence[Slice], folder: Path, left: Sequence[str] = ()) -> n
                 " out all on one side of the gap"
             )
         steps_in_words = f"{steps[at]:.4g} mm {where}, {usual:.4g} mm elsewhere"
-        raise RaymarchError(f"{folder}: has uneven spacing, {steps_in_words}{beside}; {UNEVEN}")
+        raise RaymarchError(f"{folder}: has uneven spacing, {steps_in_words}{beside}; {UNEVEN_CURE}")
     first = slices[0]
     affine = np.eye(4)
     affine[:3, 0], affine[:3, 1] = first.along[0] * first.spacing[1], first.along[1] * first.spacing[0]

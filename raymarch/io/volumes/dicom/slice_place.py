@@ -11,23 +11,24 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.volumes.source import CURE, text_of
+from raymarch.io.volumes.source import RESTORE_CURE, text_of
 
-SHARED, PER_FRAME = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"
-REAL_WORLD = "RealWorldValueMappingSequence"
+SHARED_GROUPS, PER_FRAME_GROUPS = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"
+REAL_WORLD_MAPPING = "RealWorldValueMappingSequence"
 PHILIPS_SLOPE, PHILIPS_INTERCEPT = 0x2005100E, 0x2005100D  # private: what the numbers are on Philips' own scale
-FRAMES = [
+FRAME_TAGS = [
     "GridFrameOffsetVector", "DoseGridScaling", "DoseUnits", "Units", "PixelPaddingValue", "PhotometricInterpretation",
-    "ModalityLUTSequence", PHILIPS_SLOPE, PHILIPS_INTERCEPT, REAL_WORLD, SHARED, PER_FRAME,
+    "ModalityLUTSequence", PHILIPS_SLOPE, PHILIPS_INTERCEPT, REAL_WORLD_MAPPING, SHARED_GROUPS, PER_FRAME_GROUPS,
 ]  # fmt: skip
-GRAY = {"GY": "Gy"}  # a dose's unit as it is written
-PLAIN = ("US", "", "UNSPECIFIED", "NORMALIZED", "NONE")  # units that say nothing
-TO_NIFTI = "convert it to NIfTI by dcm2niix"
-CONVERT = "convert the series with gdcmconv --raw"
+DOSE_UNITS = {"GY": "Gy"}  # a dose's unit as it is written
+EMPTY_UNITS = ("US", "", "UNSPECIFIED", "NORMALIZED", "NONE")  # units that say nothing
+NIFTI_CURE = "convert it to NIfTI by dcm2niix"
+CONVERT_CURE = "convert the series with gdcmconv --raw"
 MAX_CUT = 0.02  # of unit vectors that are written with two figures
 NUMBER_ROUNDING = 1e-6  # of a number that is written out
-WHEN = ["TemporalPositionIdentifier", "TemporalPositionIndex", "InstanceNumber", "AcquisitionTime"]  # the first tells
-GROUPS = {  # of an enhanced file, where a file of one slice has the tags themselves
+# the first tells
+TIME_TAGS = ["TemporalPositionIdentifier", "TemporalPositionIndex", "InstanceNumber", "AcquisitionTime"]
+FUNCTIONAL_GROUPS = {  # of an enhanced file, where a file of one slice has the tags themselves
     "ImagePositionPatient": "PlanePositionSequence",
     "ImageOrientationPatient": "PlaneOrientationSequence",
     "PixelSpacing": "PixelMeasuresSequence",
@@ -58,26 +59,26 @@ def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
     """Place of a slice by its own tags; of a frame those of its groups, and `whole` is the file's."""
     position = tags.get("ImagePositionPatient")
     if position is None:
-        raise RaymarchError(f"{path}: lacks ImagePositionPatient, want slices that say where they lie; {TO_NIFTI}")
+        raise RaymarchError(f"{path}: lacks ImagePositionPatient, want slices that say where they lie; {NIFTI_CURE}")
     slope = _numbers([tags.get("RescaleSlope", 1) or 1], [1])[0]
     intercept = _numbers([tags.get("RescaleIntercept", 0) or 0], [0])[0]
     along = np.array(_numbers(tags.get("ImageOrientationPatient"), [1, 0, 0, 0, 1, 0])).reshape(2, 3)
     lengths = np.linalg.norm(along, axis=1, keepdims=True)
     if not np.allclose(lengths, 1, atol=MAX_CUT) or abs(along[0] @ along[1]) > MAX_CUT:
-        raise RaymarchError(f"{path}: lies along {along.tolist()}, want unit vectors at right angles; {TO_NIFTI}")
+        raise RaymarchError(f"{path}: lies along {along.tolist()}, want unit vectors at right angles; {NIFTI_CURE}")
     spacing = np.array(_numbers(tags.get("PixelSpacing") or tags.get("ImagerPixelSpacing") or [1, 1], [1, 1]))
     if not (spacing > 0).all():
-        raise RaymarchError(f"{path}: has PixelSpacing {spacing.tolist()}, want positive numbers; {TO_NIFTI}")
+        raise RaymarchError(f"{path}: has PixelSpacing {spacing.tolist()}, want positive numbers; {NIFTI_CURE}")
     return FramePlace(
         np.array(_numbers(position, [0, 0, 0])), along / lengths, spacing,
         not (tags.get("PixelSpacing") or tags.get("ImagerPixelSpacing")), slope, intercept,
-        _unit(tags, tags if whole is None else whole), tuple(_number(tags, whole, tag) for tag in WHEN),
-        _real(tags.get(REAL_WORLD) or (whole or {}).get(REAL_WORLD) or (), slope, intercept),
-        _unread(tags if whole is None else whole, tags),
+        _unit(tags, tags if whole is None else whole), tuple(_number(tags, whole, tag) for tag in TIME_TAGS),
+        _real(tags.get(REAL_WORLD_MAPPING) or (whole or {}).get(REAL_WORLD_MAPPING) or (), slope, intercept),
+        _unread_tags(tags if whole is None else whole, tags),
     )  # fmt: skip
 
 
-def _unread(whole: Any, tags: Any) -> tuple[str, ...]:
+def _unread_tags(whole: Any, tags: Any) -> tuple[str, ...]:
     """What a file says of its numbers that is not applied."""
     told = []
     if whole.get("PhotometricInterpretation") == "MONOCHROME1":
@@ -108,9 +109,9 @@ def _private(tags: Any, tag: int) -> float | None:
 def frames_of(data: Any, path: Path) -> list[FramePlace]:
     """Places of the frames of a file; RaymarchError where it does not say them."""
     count, offsets = int(data.get("NumberOfFrames", 1) or 1), data.get("GridFrameOffsetVector")
-    frames = data.get(PER_FRAME) or []
+    frames = data.get(PER_FRAME_GROUPS) or []
     if len(frames) == count:
-        shared = (data.get(SHARED) or [{}])[0]
+        shared = (data.get(SHARED_GROUPS) or [{}])[0]
         return [place_of(_tags_of(frame, shared), path, data) for frame in frames]
     if offsets is not None and count > 1 and len(offsets) == count:
         return _dose(data, path, _numbers(offsets, [0.0] * count))
@@ -124,13 +125,13 @@ def frames_of(data: Any, path: Path) -> list[FramePlace]:
 def _tags_of(frame: Any, shared: Any) -> dict[str, Any]:
     """Tags of a frame as a slice has them: its own, or what all share."""
     found = {}
-    for tag, group in GROUPS.items():
+    for tag, group in FUNCTIONAL_GROUPS.items():
         for groups in (frame, shared):
             items = groups.get(group)
             if items and items[0].get(tag) is not None:
                 found[tag] = items[0].get(tag)
                 break
-    found[REAL_WORLD] = frame.get(REAL_WORLD) or shared.get(REAL_WORLD)
+    found[REAL_WORLD_MAPPING] = frame.get(REAL_WORLD_MAPPING) or shared.get(REAL_WORLD_MAPPING)
     return found
 
 
@@ -152,7 +153,9 @@ def _numbers(value: Any, default: list[float]) -> list[float]:
         numbers = []
     if len(numbers) != len(default) or not np.isfinite(numbers).all():
         said = str(value)[:60]
-        raise RaymarchError(f"has {said} of its place or scale, where {len(default)} numbers are wanted; {CURE}")
+        raise RaymarchError(
+            f"has {said} of its place or scale, where {len(default)} numbers are wanted; {RESTORE_CURE}"
+        )
     return numbers
 
 
@@ -188,11 +191,11 @@ def _alike(number: float, other: float, step: float) -> bool:
 def _unit(tags: Any, whole: Any) -> str:
     """Unit of the values: of the rescaling, of a dose, or of PET; Hounsfield's where CT says none."""
     said = str(tags.get("RescaleType", "") or "")
-    if said.upper() not in PLAIN:
+    if said.upper() not in EMPTY_UNITS:
         return said
     dose, pet = str(whole.get("DoseUnits", "") or ""), str(whole.get("Units", "") or "")
     if dose:
-        return GRAY.get(dose.upper(), dose.lower())
-    if pet and pet.upper() not in PLAIN and whole.get("Modality") in ("PT", "NM"):
+        return DOSE_UNITS.get(dose.upper(), dose.lower())
+    if pet and pet.upper() not in EMPTY_UNITS and whole.get("Modality") in ("PT", "NM"):
         return pet
     return "HU" if whole.get("Modality") == "CT" else ""

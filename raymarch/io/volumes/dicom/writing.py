@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.volumes.scalar_format import sheared_by
+from raymarch.io.volumes.scalar_format import shear_of
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.world_axes import world_from_world
 
 WORLD = "LPS"
-CAPTURE = "1.2.840.10008.5.1.4.1.1.7"  # class of secondary captures
-LITTLE = "1.2.840.10008.1.2.1"  # explicit, little-endian
+CAPTURE_CLASS = "1.2.840.10008.5.1.4.1.1.7"  # class of secondary captures
+LITTLE_ENDIAN = "1.2.840.10008.1.2.1"  # explicit, little-endian
 
 
 def write_series(volume: ScalarVolume, folder: Path) -> None:
     """Series of a scalar volume in a folder; RaymarchError for shear within a slice and numbers beyond 16 bits."""
     from pydicom.uid import generate_uid
 
-    if sheared_by(volume) > 1e-6:
+    if shear_of(volume) > 1e-6:
         raise RaymarchError(
             f"{folder}: the volume is sheared, which a DICOM series cannot hold; save it as .nrrd or .h5"
         )
@@ -58,7 +58,7 @@ def _slice_of(pixels: np.ndarray, affine: np.ndarray, k: int, volume: ScalarVolu
     from pydicom.uid import UID, generate_uid
 
     data, meta = Dataset(), FileMetaDataset()
-    meta.MediaStorageSOPClassUID, meta.TransferSyntaxUID = UID(CAPTURE), UID(LITTLE)
+    meta.MediaStorageSOPClassUID, meta.TransferSyntaxUID = UID(CAPTURE_CLASS), UID(LITTLE_ENDIAN)
     meta.MediaStorageSOPInstanceUID = generate_uid()
     data.file_meta = meta
     data.SOPClassUID, data.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID

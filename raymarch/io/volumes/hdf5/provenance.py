@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.hdf5 import CURE
+from raymarch.io.files.hdf5 import RESTORE_CURE
 from raymarch.io.files.strict import parse_json
 
 MAX_DEPTH = 400
@@ -36,7 +36,7 @@ def provenance_of(text: np.ndarray, path: str | os.PathLike[str]) -> dict:
     """What a text says; RaymarchError for one that is no mapping in JSON."""
     value = parse_json(text.tolist().decode(), f"{path}: provenance")
     if not isinstance(value, dict):
-        raise RaymarchError(f"{path}: provenance is a {type(value).__name__}, want a mapping; {CURE}")
+        raise RaymarchError(f"{path}: provenance is a {type(value).__name__}, want a mapping; {RESTORE_CURE}")
     _require_shallow(value, path)
     return value
 

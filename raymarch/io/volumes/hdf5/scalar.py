@@ -15,20 +15,20 @@ import h5py
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.hdf5 import CURE, attributes, opened
+from raymarch.io.files.hdf5 import RESTORE_CURE, attributes, open_hdf5
 from raymarch.io.volumes.format import require_one_place
 from raymarch.io.volumes.hdf5.provenance import provenance_of, provenance_text
 from raymarch.io.volumes.hdf5.schema import digest_of, naming, require_place
 from raymarch.io.volumes.source import Source, volume_of
 from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.views.views import require_colour
-from raymarch.volumes.scalar_volume import SIZES, ScalarVolume
+from raymarch.volumes.scalar_volume import TYPE_SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
 
 FORMAT = "raymarch-scalar-volume"
 VERSION = 1
-NAMES = ("values", "world_from_index", "background", "provenance")
-TEXTS = {"unit": "values", "name": "values", "length_unit": "world_from_index", "world": "world_from_index"}
+DATASETS = ("values", "world_from_index", "background", "provenance")
+TEXT_ATTRIBUTES = {"unit": "values", "name": "values", "length_unit": "world_from_index", "world": "world_from_index"}
 Notes = dict[tuple[str, str], np.ndarray]
 
 
@@ -52,7 +52,7 @@ def notes_of(volume: ScalarVolume) -> Notes:
         ("values", "intercept"): volume.intercept,
         ("provenance", "encoding"): "JSON",
     }
-    values |= {(owner, name): getattr(volume, name) for name, owner in TEXTS.items() if getattr(volume, name)}
+    values |= {(owner, name): getattr(volume, name) for name, owner in TEXT_ATTRIBUTES.items() if getattr(volume, name)}
     kinds = {int: "<i8", float: "<f8"}
     return {
         key: np.array(value.encode()) if isinstance(value, str) else np.array(value, kinds[type(value)])
@@ -60,26 +60,26 @@ def notes_of(volume: ScalarVolume) -> Notes:
     }
 
 
-def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
+def check_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     """All attributes, once shapes, types and attributes are those of the format; else RaymarchError."""
     values = file["values"]
-    sizes = SIZES.get(values.dtype.kind, ())
+    sizes = TYPE_SIZES.get(values.dtype.kind, ())
     if values.ndim != 3 or min(values.shape) < 2 or values.dtype.itemsize not in sizes:
-        raise RaymarchError(f"{path}: values are {values.dtype} {values.shape}, want numbers (x, y, z); {CURE}")
+        raise RaymarchError(f"{path}: values are {values.dtype} {values.shape}, want numbers (x, y, z); {RESTORE_CURE}")
     require_place(file, path)
-    notes = {(owner, name): value for owner in ("/", *NAMES) for name, value in attributes(file[owner]).items()}
+    notes = {(owner, name): value for owner in ("/", *DATASETS) for name, value in attributes(file[owner]).items()}
     wanted = {("values", "slope"): "f", ("values", "intercept"): "f", ("/", "digest"): "S"}
-    wanted |= {(owner, name): "S" for name, owner in TEXTS.items() if (owner, name) in notes}
+    wanted |= {(owner, name): "S" for name, owner in TEXT_ATTRIBUTES.items() if (owner, name) in notes}
     for key, kind in wanted.items():
         if key not in notes or notes[key].shape != () or notes[key].dtype.kind != kind:
-            raise RaymarchError(f"{path}: {key[0]} lacks the attribute {key[1]} or it has another type; {CURE}")
+            raise RaymarchError(f"{path}: {key[0]} lacks the attribute {key[1]} or it has another type; {RESTORE_CURE}")
     return notes
 
 
-def about(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> dict[str, Any]:
+def describe_values(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> dict[str, Any]:
     """What the file says of its values, by the names of `ScalarVolume`'s fields."""
     texts = {
-        name: notes[owner, name].tolist().decode() for name, owner in TEXTS.items() if (owner, name) in notes
+        name: notes[owner, name].tolist().decode() for name, owner in TEXT_ATTRIBUTES.items() if (owner, name) in notes
     }  # fmt: skip
     return {
         **texts,
@@ -111,10 +111,12 @@ def read(path: str | os.PathLike[str], selection: Selection) -> ScalarVolume:
             raise RaymarchError(f"{path}: {error}") from error
         volume = volume_of(source, selection, Path(path))
         if selection.is_all:
-            arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in NAMES if name != "values"}
+            arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in DATASETS if name != "values"}
             arrays["values"] = np.ascontiguousarray(volume.values.T, file["values"].dtype)
             if notes.pop(("/", "digest")).tolist() != digest_of(arrays, notes):
-                raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
+                raise RaymarchError(
+                    f"{path}: its content is not what its digest says, so it was altered; {RESTORE_CURE}"
+                )
         return volume
 
 
@@ -134,7 +136,7 @@ def _source(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> Sour
         affine,
         lambda part: values[part[::-1]].T,
         at_once=False,
-        **about(file, notes, path),
+        **describe_values(file, notes, path),
     )
 
 
@@ -142,5 +144,5 @@ def _source(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> Sour
 def _scalar_file(
     path: str | os.PathLike[str], streamed: tuple[str, ...]
 ) -> Iterator[tuple[h5py.File, Notes]]:  # fmt: skip
-    with opened(path, FORMAT, VERSION, NAMES, streamed=streamed) as file, naming(path):
-        yield file, checked_notes(file, path)
+    with open_hdf5(path, FORMAT, VERSION, DATASETS, streamed=streamed) as file, naming(path):
+        yield file, check_notes(file, path)

@@ -12,22 +12,22 @@ import h5py
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.hdf5 import CURE, MAX_CHUNK, attributes
+from raymarch.io.files.hdf5 import MAX_CHUNK, RESTORE_CURE, attributes
 from raymarch.io.volumes.hdf5.provenance import provenance_text, require_short
 from raymarch.views.views import require_colour
 from raymarch.volumes.activation import COLOURS, DENSITIES, Activation
-from raymarch.volumes.bricks import BRICK, CUBE, Bricks, table_shape
+from raymarch.volumes.bricks import BRICK_SHAPE, BRICK_SIDE, Bricks, table_shape
 from raymarch.volumes.samples import CHANNELS, SHAPE
 from raymarch.volumes.volume import Volume
 
 FORMAT = "raymarch-volume"
 PLAIN_VERSION, VERSION = 1, 4  # of one dense array a quantity; of nested boxes, NDC or bricks
-NAMES = ("density", "features", "world_from_index", "background", "provenance")
+DATASETS = ("density", "features", "world_from_index", "background", "provenance")
 TABLE = "table"  # of bricks, which a sparse volume has besides
 AXES = {"density": "brick, x, y, z", "features": "brick, x, y, z, channel"}
 BASIS = "real spherical harmonics"
 CHANNEL_ORDER = "3 k + c"
-FLOATS = ("<f4", "<f8")
+FLOAT_TYPES = ("<f4", "<f8")
 Notes = dict[tuple[str, str], np.ndarray]
 
 
@@ -37,7 +37,7 @@ def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndar
     held = volume if bricks is None else bricks
     samples = {"density": held.density, "features": held.features}
     for name, array in samples.items():
-        if array.dtype.newbyteorder("<").str not in FLOATS:
+        if array.dtype.newbyteorder("<").str not in FLOAT_TYPES:
             raise RaymarchError(f"{path}: {name} is {array.dtype}, want float32 or float64; convert it with astype")
         samples[name] = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return {
@@ -85,7 +85,7 @@ def brick_notes_of(volume: Volume) -> dict[tuple[str, str], Any]:
     """Attributes that a sparse volume has besides, or has otherwise, than a dense one; none of a dense one."""
     if volume.bricks is None:
         return {}
-    own = {("table", "axes"): "x, y, z", ("table", "shape"): volume.shape, ("table", "edge"): BRICK}
+    own = {("table", "axes"): "x, y, z", ("table", "shape"): volume.shape, ("table", "edge"): BRICK_SIDE}
     return {**own, **{(name, "axes"): axes for name, axes in AXES.items()}}
 
 
@@ -110,12 +110,12 @@ def chunk_of(array: np.ndarray) -> tuple[int, ...] | None:
 
 def names_in(file: h5py.File) -> list[str]:
     """Datasets of a file that was opened."""
-    return [*((TABLE,) if TABLE in file else ()), *NAMES]
+    return [*((TABLE,) if TABLE in file else ()), *DATASETS]
 
 
-def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
+def check_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     """All attributes, once shapes, types and attributes are those of the format; else RaymarchError."""
-    (_require_arrays if "table" not in file else require_shapes)(file, path, FLOATS)
+    (_require_arrays if "table" not in file else require_shapes)(file, path, FLOAT_TYPES)
     names, channels = names_in(file), file["features"].shape[-1]
     require_place(file, path)
     require_short(file["provenance"].dtype.itemsize)
@@ -129,17 +129,23 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     needed = [*wanted, *[("density", name) for name in ("activation", "shift", "scale")]]
     for owner, name in [*needed, ("features", "activation"), ("/", "digest")]:
         if (owner, name) not in notes:
-            raise RaymarchError(f"{path}: {owner} lacks the attribute {name}; {CURE}")
+            raise RaymarchError(f"{path}: {owner} lacks the attribute {name}; {RESTORE_CURE}")
         value = notes[owner, name]
         kind = "f" if name in ("shift", "scale") else "i" if name == "degree" else "S"
         if value.dtype.kind != kind:
-            raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.dtype}, want another type; {CURE}")
+            raise RaymarchError(
+                f"{path}: attribute {name} of {owner} is {value.dtype}, want another type; {RESTORE_CURE}"
+            )
         expected = wanted.get((owner, name))
         if value.shape != () or expected not in (None, value.tolist()):
             words = "one value" if expected is None else repr(expected)
-            raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.tolist()!r}, want {words}; {CURE}")
+            raise RaymarchError(
+                f"{path}: attribute {name} of {owner} is {value.tolist()!r}, want {words}; {RESTORE_CURE}"
+            )
     if ("density", "boxes") in notes and ("world_from_index", "ndc_from_world") in notes:
-        raise RaymarchError(f"{path}: density has the attribute boxes beside ndc_from_world, want one of them; {CURE}")
+        raise RaymarchError(
+            f"{path}: density has the attribute boxes beside ndc_from_world, want one of them; {RESTORE_CURE}"
+        )
     return notes
 
 
@@ -147,9 +153,11 @@ def require_place(file: h5py.File, path: str | os.PathLike[str]) -> None:
     """RaymarchError unless place, background and provenance have the types and shapes that all volumes' have."""
     for name, want in (("world_from_index", (4, 4)), ("background", (3,))):
         if file[name].shape != want or file[name].dtype.str != "<f8":
-            raise RaymarchError(f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {CURE}")
+            raise RaymarchError(
+                f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {RESTORE_CURE}"
+            )
     if file["provenance"].shape != () or file["provenance"].dtype.kind != "S":
-        raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {CURE}")
+        raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {RESTORE_CURE}")
 
 
 @contextmanager
@@ -159,7 +167,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except RaymarchError as error:
         text = str(error)
-        raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {CURE}") from error
+        raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {RESTORE_CURE}") from error
 
 
 def _require_arrays(file: h5py.File, path: str | os.PathLike[str], floats: tuple[str, ...]) -> None:
@@ -168,13 +176,14 @@ def _require_arrays(file: h5py.File, path: str | os.PathLike[str], floats: tuple
     shape = density.shape
     if len(shape) != 3 or min(shape) < 2 or density.dtype.str not in floats:
         raise RaymarchError(
-            f"{path}: density is {density.dtype} {shape}, want float32 or float64 (x, y, z) of 2 or more; {CURE}"
+            f"{path}: density is {density.dtype} {shape}, want float32 or float64 (x, y, z) of 2 or more; "
+            f"{RESTORE_CURE}"
         )
     last = features.shape[-1:]
     if features.shape != shape + last or last[0] not in CHANNELS or features.dtype.str not in floats:
         raise RaymarchError(
             f"{path}: features are {features.dtype} {features.shape}, want float32 or float64 {shape} and one of"
-            f" {CHANNELS} channels; {CURE}"
+            f" {CHANNELS} channels; {RESTORE_CURE}"
         )
 
 
@@ -182,18 +191,21 @@ def require_shapes(file: h5py.File, path: str | os.PathLike[str], floats: tuple[
     """RaymarchError unless table, density and features have the types and shapes of bricks."""
     table, density, features = (file[name] for name in ("table", "density", "features"))
     if len(table.shape) != 3 or min(table.shape) < 1 or table.dtype.str != "<i4":
-        raise RaymarchError(f"{path}: table is {table.dtype} {table.shape}, want int32 (x, y, z); {CURE}")
-    if density.shape[1:] != CUBE or density.dtype.str not in floats:
+        raise RaymarchError(f"{path}: table is {table.dtype} {table.shape}, want int32 (x, y, z); {RESTORE_CURE}")
+    if density.shape[1:] != BRICK_SHAPE or density.dtype.str not in floats:
         raise RaymarchError(
-            f"{path}: density is {density.dtype} {density.shape}, want float32 or float64 (brick, 8, 8, 8); {CURE}"
+            f"{path}: density is {density.dtype} {density.shape}, want float32 or float64 (brick, 8, 8, 8); "
+            f"{RESTORE_CURE}"
         )
     if features.shape not in [(*density.shape, n) for n in CHANNELS] or features.dtype.str not in floats:
         raise RaymarchError(
             f"{path}: features are {features.dtype} {features.shape}, want float32 or float64 {density.shape} and one"
-            f" of {CHANNELS} channels; {CURE}"
+            f" of {CHANNELS} channels; {RESTORE_CURE}"
         )
     if len(density) > table.size:
-        raise RaymarchError(f"{path}: density holds {len(density)} bricks, but table has {table.size} places; {CURE}")
+        raise RaymarchError(
+            f"{path}: density holds {len(density)} bricks, but table has {table.size} places; {RESTORE_CURE}"
+        )
 
 
 def shape_of(
@@ -202,13 +214,14 @@ def shape_of(
     """Count of samples (x, y, z); RaymarchError for attributes that are missing or of another shape than the table."""
     for name in ("shape", "edge"):
         if ("table", name) not in notes:
-            raise RaymarchError(f"{path}: table lacks the attribute {name}; {CURE}")
-    if (edge := notes["table", "edge"].tolist()) != BRICK:
-        raise RaymarchError(f"{path}: attribute edge of table is {edge!r}, want {BRICK}; {CURE}")
+            raise RaymarchError(f"{path}: table lacks the attribute {name}; {RESTORE_CURE}")
+    if (edge := notes["table", "edge"].tolist()) != BRICK_SIDE:
+        raise RaymarchError(f"{path}: attribute edge of table is {edge!r}, want {BRICK_SIDE}; {RESTORE_CURE}")
     shape: tuple[int, int, int] = SHAPE("attribute shape of table", notes["table", "shape"].tolist())
     if table_shape(shape) != file["table"].shape:
         raise RaymarchError(
-            f"{path}: table has shape {file['table'].shape}, want {table_shape(shape)} for {shape} samples; {CURE}"
+            f"{path}: table has shape {file['table'].shape}, want {table_shape(shape)} for {shape} samples; "
+            f"{RESTORE_CURE}"
         )
     return shape
 
@@ -222,7 +235,9 @@ def boxes_of(notes: Notes, path: str | os.PathLike[str]) -> int:
     """Count of nested boxes; RaymarchError for what is no count."""
     found = notes.get(("density", "boxes"), np.array(1))
     if found.shape != () or found.dtype.kind not in "iu":
-        raise RaymarchError(f"{path}: attribute boxes of density is {found.tolist()!r}, want a whole number; {CURE}")
+        raise RaymarchError(
+            f"{path}: attribute boxes of density is {found.tolist()!r}, want a whole number; {RESTORE_CURE}"
+        )
     return int(found)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.boxes import corners_of, require_affine
 from raymarch.geometry.ndc import corners_in_world, require_ndc
-from raymarch.io.files.atomic import refused
-from raymarch.io.files.hdf5 import CURE, DAMAGE, MAX_CHUNK, declared_bytes, opened
+from raymarch.io.files.atomic import system_refusals
+from raymarch.io.files.hdf5 import DAMAGE_ERRORS, MAX_CHUNK, RESTORE_CURE, declared_bytes, open_hdf5
 from raymarch.io.volumes.format import Format, part_of
 from raymarch.io.volumes.hdf5 import scalar, schema
 from raymarch.io.volumes.hdf5.provenance import provenance_of
@@ -25,7 +25,7 @@ from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary
 from raymarch.views.views import require_colour
 from raymarch.volumes.samples import BOXES
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.selection import ALL, Selection
+from raymarch.volumes.selection import EVERYTHING, Selection
 from raymarch.volumes.volume import AnyVolume, Volume
 
 
@@ -36,7 +36,7 @@ def detect(path: str | os.PathLike[str]) -> bool:
             said = file.attrs.get("format")
             said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
             return said in (schema.FORMAT, scalar.FORMAT)
-    except DAMAGE:
+    except DAMAGE_ERRORS:
         return False
 
 
@@ -60,11 +60,11 @@ def write(volume: AnyVolume, path: str | os.PathLike[str]) -> None:
             file.attrs.create("digest", np.array(schema.digest_of(arrays, notes)))
     except (OSError, RuntimeError, MemoryError) as error:
         raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); free some memory") from error
-    with refused(path):
+    with system_refusals(path):
         Path(path).write_bytes(image.getbuffer())
 
 
-def read(path: str | os.PathLike[str], *, selection: Selection = ALL) -> AnyVolume:
+def read(path: str | os.PathLike[str], *, selection: Selection = EVERYTHING) -> AnyVolume:
     """Volume of a file, checked against the digest that it carries, but for a part of a scalar volume.
 
     Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
@@ -77,10 +77,10 @@ def read(path: str | os.PathLike[str], *, selection: Selection = ALL) -> AnyVolu
 
 def _read_volume(path: str | os.PathLike[str]) -> Volume:
     with _volume_file(path) as file:
-        notes = schema.checked_notes(file, path)
+        notes = schema.check_notes(file, path)
         arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in schema.names_in(file)}
         if notes.pop(("/", "digest")).tolist() != schema.digest_of(arrays, notes):
-            raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
+            raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {RESTORE_CURE}")
         place = (
             arrays["world_from_index"],
             schema.activation_of(notes, path),
@@ -102,7 +102,7 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
     if scalar.is_scalar(path):
         return scalar.describe(path)
     with _volume_file(path) as file:
-        notes = schema.checked_notes(file, path)
+        notes = schema.check_notes(file, path)
         sparse = schema.TABLE in file
         samples = [file[name] for name in ("density", "features", schema.TABLE) if name in file]
         affine = require_affine(file["world_from_index"][()])
@@ -131,7 +131,7 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
 def _volume_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     """The opened file; what a value of the package refuses about its content gets the file's name."""
     with (
-        opened(path, schema.FORMAT, schema.VERSION, schema.NAMES, optional=(schema.TABLE,)) as file,
+        open_hdf5(path, schema.FORMAT, schema.VERSION, schema.DATASETS, optional=(schema.TABLE,)) as file,
         schema.naming(path),
     ):
         yield file

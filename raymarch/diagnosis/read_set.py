@@ -16,12 +16,12 @@ from raymarch.io.image_sets.load import load_views
 from raymarch.views.contents import doubts
 from raymarch.views.views import Views
 
-MISSING = re.compile(r"(\d+) of (\d+) images are missing")
+MISSING_IMAGES = re.compile(r"(\d+) of (\d+) images are missing")
 MASKS_MISSING = re.compile(r"\d+ masks are missing")
-NO_ALL = re.compile(r"there is no (split 'all'|transforms_all)")
-MANY = 1 / 3  # of the images
-MOST = 8  # images that cannot be read, of which each is named
-EXPECTED = ("has no splits of its own", "so no view is held out by")  # notes about nothing that is wrong
+NO_ALL_SPLIT = re.compile(r"there is no (split 'all'|transforms_all)")
+MIN_WARNED_FRACTION = 1 / 3  # of the images
+MAX_NAMED_IMAGES = 8  # images that cannot be read, of which each is named
+EXPECTED_NOTES = ("has no splits of its own", "so no view is held out by")  # notes about nothing that is wrong
 
 
 def read_set(path: str | os.PathLike[str], split: str | None, **options: Any) -> tuple[Views | None, list[Finding]]:
@@ -30,43 +30,43 @@ def read_set(path: str | os.PathLike[str], split: str | None, **options: Any) ->
     another shape than their cameras, each is one, and the rest is read.
     """
     found: list[Finding] = []
-    with notes() as said:
+    with collect_notes() as said:
         try:
             views = load_views(path, split or "all", for_fit=False, **options)
         except RaymarchError as error:
-            found, rest = _without_bad(path, split or "all", options)
+            found, rest = _read_without_bad(path, split or "all", options)
             if (rest is None or not found) and split is None:
-                return _of_training(path, str(error), said, options)
+                return _read_training(path, str(error), said, options)
             if rest is None or not found:
                 return None, [_unreadable(str(error))]
             views = rest
-    return _of_reading(views, found, said)
+    return _reading_findings(views, found, said)
 
 
-def _of_training(
+def _read_training(
     path: str | os.PathLike[str], why: str, said: list[str], options: dict[str, Any]
 ) -> tuple[Views | None, list[Finding]]:
     """As `read_set`, of the views to train on, where all cannot be read: for sets that have no split "all", or of whose
     other splits something is amiss, which a finding says."""
     said.clear()
-    unknown = NO_ALL.search(why)
+    unknown = NO_ALL_SPLIT.search(why)
     found = [] if unknown else [Finding("reading", "warning", f"beyond the split train: {_fault(why)}", _cure(why))]
     try:
-        return _of_reading(load_views(path, "train", for_fit=False, **options), found, said)
+        return _reading_findings(load_views(path, "train", for_fit=False, **options), found, said)
     except RaymarchError as error:
-        damaged, rest = _without_bad(path, "train", options)
+        damaged, rest = _read_without_bad(path, "train", options)
         if rest is None or not damaged:
             return None, [_unreadable(str(error) if unknown else why)]
-        return _of_reading(rest, found + damaged, said)
+        return _reading_findings(rest, found + damaged, said)
 
 
-def _of_reading(views: Views, found: list[Finding], said: list[str]) -> tuple[Views, list[Finding]]:
+def _reading_findings(views: Views, found: list[Finding], said: list[str]) -> tuple[Views, list[Finding]]:
     """Views and findings, with those of what was said."""
     of_contents = set(doubts(views))
     return views, found + [_finding(note) for note in dict.fromkeys(said) if note not in of_contents and _counts(note)]
 
 
-def _without_bad(
+def _read_without_bad(
     path: str | os.PathLike[str], split: str, options: dict[str, Any]
 ) -> tuple[list[Finding], Views | None]:
     """Findings for frames that are damaged or of no camera, and the views without them; None where nothing is left."""
@@ -76,9 +76,9 @@ def _without_bad(
         except RaymarchError:
             return [], None
     findings = [_unreadable(why) for why in bad.values()]
-    if len(findings) > MOST:
-        rest = f"{len(findings) - MOST} more images cannot be read"
-        findings[MOST:] = [Finding("unreadable", "error", rest, "export them again, or take them out")]
+    if len(findings) > MAX_NAMED_IMAGES:
+        rest = f"{len(findings) - MAX_NAMED_IMAGES} more images cannot be read"
+        findings[MAX_NAMED_IMAGES:] = [Finding("unreadable", "error", rest, "export them again, or take them out")]
     return findings, views
 
 
@@ -98,14 +98,14 @@ def _cure(why: str) -> str:
 
 
 def _counts(note: str) -> bool:
-    return not any(words in note for words in EXPECTED)
+    return not any(words in note for words in EXPECTED_NOTES)
 
 
 def _finding(note: str) -> Finding:
     """Finding of a reader's note."""
-    if found := MISSING.search(note):
+    if found := MISSING_IMAGES.search(note):
         missing, listed = map(int, found.groups())
-        severity = "warning" if missing > MANY * listed else "note"
+        severity = "warning" if missing > MIN_WARNED_FRACTION * listed else "note"
         return Finding(
             "missing-files", severity, note, "copy the missing images into the set, or take them off its list"
         )
@@ -116,7 +116,7 @@ def _finding(note: str) -> Finding:
 
 
 @contextmanager
-def notes() -> Iterator[list[str]]:
+def collect_notes() -> Iterator[list[str]]:
     """Warnings of the package while it reads, in a list in place of the log."""
     said: list[str] = []
 

@@ -9,11 +9,11 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, first_names
 from raymarch.io.files.strict import read_json
 
-LEVELS = 4  # folders, from an image's own upwards, in which an image set that lists it is looked for
-OF_SYSTEMS = re.compile(r"\.DS_Store|\._.*|Thumbs\.db|desktop\.ini", re.IGNORECASE)  # laid by macOS and Windows
+MAX_PARENT_FOLDERS = 4  # folders, from an image's own upwards, in which an image set that lists it is looked for
+SYSTEM_FILES = re.compile(r"\.DS_Store|\._.*|Thumbs\.db|desktop\.ini", re.IGNORECASE)  # laid by macOS and Windows
 
 
 def require_ours(paths: Iterable, what: str, is_ours: Callable[[Path], bool], overwrite: bool = False) -> None:
@@ -59,10 +59,12 @@ def sizes_in(folder: str | os.PathLike[str]) -> dict[str, int]:
 def require_only(folder: str | os.PathLike[str], ours: Mapping[str, int | None]) -> None:
     """Overwrite check of a folder that is replaced as a whole: RaymarchError where it holds more than our files, as
     they were written: paths within it and their bytes, None for any. What systems lay in a folder is nobody's."""
-    sizes = {path: size for path, size in sizes_in(folder).items() if not OF_SYSTEMS.fullmatch(path.rpartition("/")[2])}
+    sizes = {
+        path: size for path, size in sizes_in(folder).items() if not SYSTEM_FILES.fullmatch(path.rpartition("/")[2])
+    }
     others = sorted(path for path, size in sizes.items() if ours.get(path, -1) not in (None, size))
     if others:
-        words = named(others, most=3)
+        words = first_names(others, most=3)
         raise RaymarchError(
             f"{folder}: is there already and would be lost, {words} in it; choose another name by --out"
         )
@@ -98,7 +100,9 @@ def _set_of(path: Path) -> Path | None:
 
 def _transforms_about(path: Path) -> Iterator[Path]:
     """The files that may list an image: of its folder and those above it, by its name and by where links lead."""
-    above = {folder for file in (Path(os.path.abspath(path)), path.resolve()) for folder in file.parents[:LEVELS]}
+    above = {
+        folder for file in (Path(os.path.abspath(path)), path.resolve()) for folder in file.parents[:MAX_PARENT_FOLDERS]
+    }
     for folder in sorted(above):
         yield from sorted(folder.glob("transforms*.json"))
 

@@ -6,14 +6,14 @@ gets the answer that says why.
 
 from __future__ import annotations
 
-from raymarch.viewer.server.guard import Asked, Refusal
+from raymarch.viewer.server.guard import Refusal, Request
 
-MOST_HEAD = 1 << 14  # bytes of a request's line and headers
-MOST_LINES = 100
-METHOD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MAX_HEAD_BYTES = 1 << 14  # bytes of a request's line and headers
+MAX_HEAD_LINES = 100
+METHOD_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def read_head(data: bytes) -> Asked | Refusal | None:
+def read_head(data: bytes) -> Request | Refusal | None:
     """Request whose head `data` begins with; a refusal of what is none, None where more bytes have to come.
 
     Example:
@@ -24,14 +24,14 @@ def read_head(data: bytes) -> Asked | Refusal | None:
         >>> read_head(b"\\x16\\x03\\x01").status
         400
     """
-    if data[:1] and data[0] not in METHOD:
+    if data[:1] and data[0] not in METHOD_LETTERS:
         https = data[:1] == b"\x16"
         why = "https came; the viewer speaks http, so open http://" if https else "what came is no HTTP request"
         return Refusal(400, why + ("..." if https else "; open the URL that raymarch printed in a browser"))
     head, end, _ = data.partition(b"\r\n\r\n")
-    if len(head) > MOST_HEAD or head.count(b"\n") > MOST_LINES:
+    if len(head) > MAX_HEAD_BYTES or head.count(b"\n") > MAX_HEAD_LINES:
         cure = "clear the browser's cookies of this host, or open the page in a private window"
-        most = f"the headers are more than {MOST_HEAD:,} bytes or {MOST_LINES} lines"
+        most = f"the headers are more than {MAX_HEAD_BYTES:,} bytes or {MAX_HEAD_LINES} lines"
         return Refusal(431, f"{most}; {cure}")
     if not end:
         return None
@@ -45,4 +45,4 @@ def read_head(data: bytes) -> Asked | Refusal | None:
         if not colon or not name or name != name.strip() or "\n" in line:
             return Refusal(400, "a header is no name and value; open the URL that raymarch printed in a browser")
         values.setdefault(name.lower(), []).append(value.strip())
-    return Asked(words[1], values, words[0])
+    return Request(words[1], values, words[0])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.fitting.settings.settings import FitSettings
-from raymarch.kernels.field.copies import FAR
+from raymarch.kernels.field.copies import MAX_RAW_DENSITY
 from raymarch.rendering.march_settings import March
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.transfer_function import TransferFunction
 
-PARTS = 10.0  # of the table's range is a raw unit, in which steps are
-FINE = 4096  # values of the range that are tried
+RAW_UNITS_A_RANGE = 10.0  # of the table's range is a raw unit, in which steps are
+INVERSE_VALUES = 4096  # values of the range that are tried
 
 
 def activation_through(table: TransferFunction, initial_alpha: float, voxel: float) -> Activation:
@@ -26,12 +26,12 @@ def activation_through(table: TransferFunction, initial_alpha: float, voxel: flo
         >>> round(float(start.sigma(0.0)), 1)
         25.0
     """
-    values = np.linspace(table.values[0], table.values[-1], FINE)
+    values = np.linspace(table.values[0], table.values[-1], INVERSE_VALUES)
     sigma = table.sigma(values)
     enough = values[sigma >= -np.log1p(-initial_alpha) / voxel]
     nearest = enough[np.abs(enough - clear_value(table)).argmin()] if len(enough) else values[sigma.argmax()]
     first = float(nearest)
-    scale = PARTS / float(table.values[-1] - table.values[0])
+    scale = RAW_UNITS_A_RANGE / float(table.values[-1] - table.values[0])
     return Activation("identity", first * scale, scale)
 
 
@@ -50,4 +50,4 @@ def clear_raws(table: TransferFunction, activation: Activation) -> tuple[float, 
     where the table ends with it."""
     at, last = int(table.opacities.argmin()), len(table.values) - 1
     raw = float(activation.raw(clear_value(table)))
-    return raw if at > 0 else -FAR, raw if at < last else FAR
+    return raw if at > 0 else -MAX_RAW_DENSITY, raw if at < last else MAX_RAW_DENSITY

@@ -14,7 +14,7 @@ from raymarch import runtime
 from raymarch.arguments.checks import Colour
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.grid import Grid
-from raymarch.device.memory import BATCH
+from raymarch.device.memory import BATCH_RAYS
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
@@ -22,19 +22,19 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.orbit import orbit_of_points, orbit_of_volume
 from raymarch.kernels.modes.registry import MODES
-from raymarch.rendering.default_look import ELEVATION, DefaultLook, default_look, seen_points
+from raymarch.rendering.default_look import SCAN_ELEVATION, DefaultLook, default_look, farthest_seen_points
 from raymarch.rendering.march_settings import March, require_seen, skip_unseen
-from raymarch.viewer.pictures.eye import Look, Slice
+from raymarch.viewer.pictures.viewer_camera import Look, Slice
 from raymarch.views.views import Views
 from raymarch.volumes.default_table import default_table, has_values_alone, range_of
 from raymarch.volumes.transfer_function import TransferFunction
-from raymarch.volumes.value_kind import apart, histogram_of
+from raymarch.volumes.value_kind import distinct_range, histogram_of
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
 
 if TYPE_CHECKING:
     from raymarch.fitting.fitter import Fitter
 
-SMALL = 1 << 16  # rays a launch on the CPU, of which a slice of time has fewer
+CPU_BATCH_RAYS = 1 << 16  # rays a launch on the CPU, of which a slice of time has fewer
 
 
 class Source(Holder):
@@ -93,7 +93,7 @@ class Source(Holder):
 
 def _rays() -> int:
     runtime.start()
-    return SMALL if runtime.on_cpu() else BATCH
+    return CPU_BATCH_RAYS if runtime.runs_on_cpu() else BATCH_RAYS
 
 
 class VolumeSource(Source):
@@ -172,7 +172,7 @@ class VolumeSource(Source):
     @cached_property
     def range(self) -> tuple[float, float]:
         """Least and greatest value, one over the other."""
-        return apart(*range_of(self.seen))
+        return distinct_range(*range_of(self.seen))
 
     @property
     def window(self) -> tuple[float, float]:
@@ -248,10 +248,10 @@ class FitSource(Source):
 
 # The description of a scene for pages: the volume's box, units, histogram and modes, and the set's cameras.
 
-BINS = 128
-FEW = 1 << 21  # values that a histogram looks at
-FOV = 40.0  # degrees
-MOST_CAMERAS = 2000
+HISTOGRAM_BINS = 128
+MAX_HISTOGRAM_VALUES = 1 << 21  # values that a histogram looks at
+DEFAULT_FOV = 40.0  # degrees
+MAX_CAMERAS = 2000
 
 
 def scene_of(source: Source, name: str) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def scene_of(source: Source, name: str) -> dict[str, Any]:
         "histogram": None if fit else {"edges": edges, "counts": counts},
         "range": [edges[0], edges[-1]],
         "look": source.look.record(),  # type: ignore[attr-defined]
-        "camera": start(box, source.views) if fit else start_of(source),  # type: ignore[arg-type]
+        "camera": start_camera(box, source.views) if fit else start_of(source),  # type: ignore[arg-type]
         "cameras": cameras_of(source.views),
         "slices": isinstance(source, VolumeSource) and source.slices,
         "fit": fit,
@@ -312,10 +312,10 @@ def histogram(volume: Volume) -> tuple[list[float], list[int]]:
         >>> len(edges), edges[-1], sum(counts)
         (129, 63.0, 64)
     """
-    stride = max(math.ceil((math.prod(volume.shape) / FEW) ** (1 / 3)), 1)
+    stride = max(math.ceil((math.prod(volume.shape) / MAX_HISTOGRAM_VALUES) ** (1 / 3)), 1)
     raw = volume.at(np.ix_(*(np.arange(0, n, stride) for n in volume.shape)))[0]
     values = volume.activation.sigma(raw)
-    counts, edges = histogram_of(values, BINS, *apart(float(values.min()), float(values.max())))
+    counts, edges = histogram_of(values, HISTOGRAM_BINS, *distinct_range(float(values.min()), float(values.max())))
     return edges.tolist(), counts.tolist()
 
 
@@ -323,34 +323,34 @@ def start_of(source: VolumeSource) -> dict[str, Any]:
     """First camera of a volume of values: it shows the visible part from the front."""
     begin, box = source.begin, np.asarray(source.seen.box)
     if source.views is not None or begin.front is None:
-        return {**start(box, source.views), **({} if source.views is not None else {"up": list(begin.up)})}
-    points = seen_points(source.seen, begin.march, begin.march.clip)
-    how: dict[str, Any] = {"fov": math.radians(FOV), "up": begin.up, "front": begin.front}
-    camera = orbit_of_points(points, 1, ELEVATION, **how)[0]
+        return {**start_camera(box, source.views), **({} if source.views is not None else {"up": list(begin.up)})}
+    points = farthest_seen_points(source.seen, begin.march, begin.march.clip)
+    how: dict[str, Any] = {"fov": math.radians(DEFAULT_FOV), "up": begin.up, "front": begin.front}
+    camera = orbit_of_points(points, 1, SCAN_ELEVATION, **how)[0]
     return {
         "position": camera.position.tolist(),
         "target": ((points.min(0) + points.max(0)) / 2).tolist(),
         "up": list(begin.up),
-        "fov": FOV,
+        "fov": DEFAULT_FOV,
         "orthographic": False,
     }
 
 
-def start(box: np.ndarray, views: Views | None) -> dict[str, Any]:
+def start_camera(box: np.ndarray, views: Views | None) -> dict[str, Any]:
     """First camera: it shows all of a box, from the position of the first view if there are views."""
     if views is not None:
-        return _seen_by(views.cameras[0], box)
-    camera = orbit_of_volume(box, 8, elevation=25.0, fov=math.radians(FOV))[5]
+        return _start_at_view(views.cameras[0], box)
+    camera = orbit_of_volume(box, 8, elevation=25.0, fov=math.radians(DEFAULT_FOV))[5]
     return {
         "position": camera.position.tolist(),
         "target": box.mean(0).tolist(),
         "up": [0.0, 0.0, 1.0],
-        "fov": FOV,
+        "fov": DEFAULT_FOV,
         "orthographic": False,
     }
 
 
-def _seen_by(camera: Camera, box: np.ndarray) -> dict[str, Any]:
+def _start_at_view(camera: Camera, box: np.ndarray) -> dict[str, Any]:
     """First camera at a view's position. It turns about the point of the view's axis nearest to the box's middle."""
     forward, up = -camera.world_from_camera[:3, 2], camera.world_from_camera[:3, 1]
     away = float((box.mean(0) - camera.position) @ forward)
@@ -376,7 +376,7 @@ def cameras_of(views: Views | None) -> list[dict[str, Any]]:
     if views is None:
         return []
     found = []
-    for name, camera in list(zip(views.names, views.cameras, strict=True))[:MOST_CAMERAS]:
+    for name, camera in list(zip(views.names, views.cameras, strict=True))[:MAX_CAMERAS]:
         turn = camera.world_from_camera[:3, :3]
         found.append(
             {

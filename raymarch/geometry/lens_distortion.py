@@ -18,16 +18,16 @@ from functools import lru_cache
 import numpy as np
 
 PINHOLE, TANGENTS, ANGLES, FOV, PARALLEL = range(5)
-NUMBERS = 9
+LENS_NUMBERS = 9
 TINY_OMEGA = 1e-3  # under it the first terms of the series are exact to rounding
-TURNS = 60  # of Newton's method at most; six or so are used
-STARTS, ROUGH = 20, 0.01  # turns at most, and share of the way, of its start
-FARTHEST = 1e3  # of the plane: 89.94 degrees off the axis
-WIDEST = 3.14  # of angles [radian]; what is exactly behind is on no one side
-WAYS = 24  # directions of the plane along which a fold is looked for
+MAX_NEWTON_STEPS = 60  # of Newton's method at most; six or so are used
+MAX_START_STEPS, START_TOLERANCE = 20, 0.01  # turns at most, and share of the way, of its start
+MAX_PLANE_RADIUS = 1e3  # of the plane: 89.94 degrees off the axis
+MAX_ANGLE = 3.14  # of angles [radian]; what is exactly behind is on no one side
+FOLD_DIRECTIONS = 24  # directions of the plane along which a fold is looked for
 
 
-def flat(kind: int, q: np.ndarray) -> np.ndarray:
+def project_to_plane(kind: int, q: np.ndarray) -> np.ndarray:
     """Plane points without distortion (..., 2) of points (..., 3), y down, z ahead."""
     if kind != ANGLES:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -39,7 +39,7 @@ def flat(kind: int, q: np.ndarray) -> np.ndarray:
     return q[..., :2] * scale
 
 
-def flat_slope(kind: int, q: np.ndarray) -> np.ndarray:
+def project_to_plane_slope(kind: int, q: np.ndarray) -> np.ndarray:
     """d plane point / d point (n, 2, 3)."""
     x, z = q[:, :2], q[:, 2]
     out = np.zeros((len(q), 2, 3))
@@ -61,7 +61,7 @@ def flat_slope(kind: int, q: np.ndarray) -> np.ndarray:
     return out
 
 
-def distorted(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> np.ndarray:
+def distort(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> np.ndarray:
     """Distorted plane points (n, 2) of undistorted ones.
 
     Example:
@@ -73,7 +73,7 @@ def distorted(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> np.ndarr
         return _value(kind, k, a * inside) / inside
 
 
-def slopes(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distortion_slopes(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """d distorted / d point (n, 2, 2), and d distorted / d number (n, 2, 9)."""
     size = np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-300)
     inside = np.minimum(1.0, reach / size)
@@ -82,18 +82,18 @@ def slopes(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> tuple[np.nd
     along = a / size
     grows = np.where(inside < 1, 1.0, 0.0)[..., None]  # there by |a| alone along the radius
     radial = (value / (size * inside))[..., :, None] - by_point @ along[..., None]
-    return by_point + grows * radial * along[..., None, :], _by_number(kind, k, a * inside) / inside[..., None]
+    return by_point + grows * radial * along[..., None, :], _slopes_by_number(kind, k, a * inside) / inside[..., None]
 
 
-def undistorted(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def undistort(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Undistorted plane points (n, 2) of distorted ones, and what is left (n,) of the equation.
 
     Newton's method, its steps halved until they help and kept within `reach`. Distortion is the gradient of a function
     that is convex there, for its slopes are symmetric and stay positive from the centre on: so there is one solution.
     """
-    a, left, step = np.zeros_like(m), np.full(len(m), np.inf), _start(kind, k, reach, m)
+    a, left, step = np.zeros_like(m), np.full(len(m), np.inf), _newton_start(kind, k, reach, m)
     active = np.arange(len(m))
-    for _ in range(TURNS):
+    for _ in range(MAX_NEWTON_STEPS):
         tried = a[active] + step[active]
         tried *= np.minimum(1.0, reach / np.maximum(np.linalg.norm(tried, axis=1, keepdims=True), 1e-300))
         gap = m[active] - _value(kind, k, tried)
@@ -113,14 +113,14 @@ def undistorted(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> tuple[
     return a, left
 
 
-def _start(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> np.ndarray:
+def _newton_start(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> np.ndarray:
     """Points (n, 2) on the way of the distorted ones that are about as far off: Newton's method between bounds."""
     size = np.linalg.norm(m, axis=1, keepdims=True)
     way, r = m / np.maximum(size, 1e-300), np.minimum(size, reach)
     low, high = np.zeros_like(r), np.full_like(r, reach)
-    for _ in range(STARTS):
+    for _ in range(MAX_START_STEPS):
         gap = (_value(kind, k, r * way) * way).sum(1, keepdims=True) - size
-        if (abs(gap) <= ROUGH * size).all():
+        if (abs(gap) <= START_TOLERANCE * size).all():
             break
         low, high = np.where(gap < 0, r, low), np.where(gap > 0, r, high)
         (xx, xy, yy), (x, y) = _slopes(kind, k, r * way), way.T
@@ -132,14 +132,14 @@ def _start(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(4096)  # the cameras of a set often share a lens
-def fold(kind: int, numbers: tuple[float, ...]) -> float:
+def fold_radius(kind: int, numbers: tuple[float, ...]) -> float:
     """Radius of the undistorted plane up to which distortion can be undone: where its Jacobian is first singular."""
     k = np.array(numbers)
-    angle = 2 * np.pi * np.arange(WAYS) / WAYS
+    angle = 2 * np.pi * np.arange(FOLD_DIRECTIONS) / FOLD_DIRECTIONS
     ways = np.stack([np.cos(angle), np.sin(angle)], 1)
     if kind == FOV or not k[3:5].any():
         ways = ways[:1]  # all are alike
-    far = WIDEST if kind == ANGLES else FARTHEST
+    far = MAX_ANGLE if kind == ANGLES else MAX_PLANE_RADIUS
     radii = far * np.geomspace(1e-5, 1, 320)
 
     def turned(at: np.ndarray) -> np.ndarray:  # (n,) radii -> (n, ways)
@@ -183,10 +183,10 @@ def _slopes(kind: int, k: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.nda
     return even + x * (by_s * x + 4 * p2), by_s * x * y + 2 * (p2 * y + p1 * x), even + y * (by_s * y + 4 * p1)
 
 
-def _by_number(kind: int, k: np.ndarray, a: np.ndarray) -> np.ndarray:
+def _slopes_by_number(kind: int, k: np.ndarray, a: np.ndarray) -> np.ndarray:
     """d distorted / d number (..., 2, 9) within the reach."""
     s = (a * a).sum(-1, keepdims=True)
-    out = np.zeros((*a.shape, NUMBERS))
+    out = np.zeros((*a.shape, LENS_NUMBERS))
     if kind == FOV:
         out[..., 0] = a * _fov(k[0], s)[2]
         return out

@@ -11,10 +11,10 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.system.resources import require_free
-from raymarch.volumes.bricks import BRICK, spread
+from raymarch.volumes.bricks import BRICK_SIDE, spread_bricks
 from raymarch.volumes.volume import Volume
 
-ALIGNED = 1e-9  # of the affine's largest number: what is less counts as 0
+AXIS_TOLERANCE = 1e-9  # of the affine's largest number: what is less counts as 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Lattice:
 def is_aligned(volume: Volume) -> bool:
     """Whether the volume's axes run along the world's, in any order and sense."""
     linear = np.abs(volume.world_from_index[:3, :3])
-    there = linear > ALIGNED * linear.max()
+    there = linear > AXIS_TOLERANCE * linear.max()
     return bool((there.sum(0) == 1).all() and (there.sum(1) == 1).all())
 
 
@@ -53,23 +53,23 @@ def lattice_of(volume: Volume, box: np.ndarray | None) -> Lattice:
             lower, upper = (" ".join(f"{x:.4g}" for x in corner) for corner in volume.box)
             raise RaymarchError(f"box {box.tolist()} is beside the volume, whose box is {lower} to {upper}")
     if volume.bricks is not None:
-        ends = _of_bricks(volume, ends)
+        ends = _brick_bounds(volume, ends)
     first, last = np.floor(ends[0]).astype(int), np.ceil(ends[1]).astype(int)
     raw = _raw(volume, first, last)
     places = []
     for axis in range(3):
         place = np.arange(first[axis], last[axis] + 1, dtype=float)
-        raw, place = _ended(raw, place, axis, ends[0, axis], ends[1, axis])
+        raw, place = _trim_ends(raw, place, axis, ends[0, axis], ends[1, axis])
         places.append(place)
     return Lattice(raw, tuple(places))
 
 
-def _of_bricks(volume: Volume, ends: np.ndarray) -> np.ndarray:
+def _brick_bounds(volume: Volume, ends: np.ndarray) -> np.ndarray:
     """Bounds (2, 3) in index space of the bricks, with one empty sample beyond."""
-    there = np.argwhere(volume.bricks.table[: -(-volume.box_shape[0] // BRICK)] >= 0)  # type: ignore[union-attr]
+    there = np.argwhere(volume.bricks.table[: -(-volume.box_shape[0] // BRICK_SIDE)] >= 0)  # type: ignore[union-attr]
     if not len(there):
         return ends
-    low, high = BRICK * there.min(0) - 1.0, BRICK * (there.max(0) + 1.0)
+    low, high = BRICK_SIDE * there.min(0) - 1.0, BRICK_SIDE * (there.max(0) + 1.0)
     cut = np.stack([np.maximum(ends[0], low), np.minimum(ends[1], high)])
     return cut if (cut[1] > cut[0]).all() else ends
 
@@ -79,14 +79,14 @@ def _raw(volume: Volume, first: np.ndarray, last: np.ndarray) -> np.ndarray:
     i, j, k = (slice(a, b + 1) for a, b in zip(first, last, strict=True))
     if volume.bricks is None:
         return volume.density[i, j, k]
-    bricks, low = volume.bricks, first // BRICK
-    table = bricks.table[tuple(slice(a, b // BRICK + 1) for a, b in zip(low, last, strict=True))]
-    some = last + 1 - BRICK * low
-    whole = spread(table, bricks.density, some, volume.activation.empty)
-    return whole[tuple(slice(a, None) for a in first - BRICK * low)]
+    bricks, low = volume.bricks, first // BRICK_SIDE
+    table = bricks.table[tuple(slice(a, b // BRICK_SIDE + 1) for a, b in zip(low, last, strict=True))]
+    some = last + 1 - BRICK_SIDE * low
+    whole = spread_bricks(table, bricks.density, some, volume.activation.empty)
+    return whole[tuple(slice(a, None) for a in first - BRICK_SIDE * low)]
 
 
-def _ended(raw: np.ndarray, place: np.ndarray, axis: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+def _trim_ends(raw: np.ndarray, place: np.ndarray, axis: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
     """Samples along an axis, with the first and last plane interpolated at `low` and `high`."""
     if low == place[0] and high == place[-1]:
         return raw, place
@@ -124,9 +124,9 @@ def fast_simplification() -> ModuleType:
     return _library("fast_simplification", "fast-simplification", "decimation")
 
 
-BORDER = 1e-3  # of a voxel: how far beyond the border the surface closes, so that no two of its vertices are one
-MOST = 1e30  # of that value: how far below the level a sample counts
-NONE = 1e-4  # of the largest value above the level: what a sample on the level itself is taken as
+BORDER_VOXELS = 1e-3  # of a voxel: how far beyond the border the surface closes, so that no two of its vertices are one
+MAX_BELOW_LEVEL = 1e30  # of that value: how far below the level a sample counts
+LEVEL_OFFSET = 1e-4  # of the largest value above the level: what a sample on the level itself is taken as
 
 
 def surface_of(volume: Volume, lattice: Lattice, raw: float) -> tuple[np.ndarray, np.ndarray]:
@@ -138,13 +138,13 @@ def surface_of(volume: Volume, lattice: Lattice, raw: float) -> tuple[np.ndarray
     shape = [n + 2 for n in lattice.raw.shape]
     require_free(20 * math.prod(shape), f"a surface among {math.prod(shape):,} samples", "take a smaller box")
     raw = min(raw, float(lattice.raw.max()))  # the level of a sigma may be rounded to beyond the raw value that has it
-    padded = np.full(shape, -1 / BORDER, np.float32)
+    padded = np.full(shape, -1 / BORDER_VOXELS, np.float32)
     above = padded[1:-1, 1:-1, 1:-1]
     ends = float(lattice.raw.max()) - raw, raw - float(lattice.raw.min())
     span = ends[0] if ends[0] > 0 else ends[1]
     for out, values in zip(above, lattice.raw, strict=True):  # in f64: values may be far from 0, or all of them tiny
-        out[...] = np.clip((values.astype(float) - raw) / span, -MOST, MOST)
-    padded[padded == 0] = NONE
+        out[...] = np.clip((values.astype(float) - raw) / span, -MAX_BELOW_LEVEL, MAX_BELOW_LEVEL)
+    padded[padded == 0] = LEVEL_OFFSET
     found, faces, _, _ = skimage_measure().marching_cubes(padded, 0.0, gradient_direction="ascent")
     places = []
     for axis, place in enumerate(lattice.places):
@@ -155,19 +155,19 @@ def surface_of(volume: Volume, lattice: Lattice, raw: float) -> tuple[np.ndarray
     faces = faces.astype(np.int64)
     if np.linalg.det(affine[:3, :3]) < 0:
         faces = faces[:, ::-1]
-    return joined(vertices, faces)
+    return join_vertices(vertices, faces)
 
 
-def joined(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def join_vertices(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mesh whose coincident vertices are merged, without faces of no area and without unused vertices."""
     places, number = np.unique(vertices, axis=0, return_inverse=True)
     faces = number.reshape(-1)[faces]
     a, b, c = faces.T
     faces = faces[(a != b) & (b != c) & (c != a)]
-    return compact(places, faces)
+    return drop_unused_vertices(places, faces)
 
 
-def compact(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def drop_unused_vertices(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mesh without unused vertices."""
     used, number = np.unique(faces, return_inverse=True)
     return vertices[used], number.reshape(faces.shape)

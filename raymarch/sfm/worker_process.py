@@ -19,11 +19,11 @@ from raymarch.sfm.messages import count_rows
 from raymarch.system.child_process import child_command
 
 INSTALL = 'pip install "raymarch[sfm]"'
-OLDEST = (4, 1, 1)  # of pycolmap: before, matching took five times as long
-ABORTED = b"*** Aborted at"
-EVERY = 0.5  # seconds between looks at how far it is
-PATIENCE = 5.0  # seconds for a process to end, and for its last words
-Show = Callable[[str, int, int], None]
+MIN_PYCOLMAP = (4, 1, 1)  # of pycolmap: before, matching took five times as long
+ABORT_MESSAGE = b"*** Aborted at"
+POLL_INTERVAL = 0.5  # seconds between looks at how far it is
+EXIT_TIMEOUT = 5.0  # seconds for a process to end, and for its last words
+ShowProgress = Callable[[str, int, int], None]
 log = logging.getLogger("raymarch")
 
 
@@ -35,11 +35,11 @@ def require_pycolmap() -> None:
         version = importlib.metadata.version("pycolmap")
     except importlib.metadata.PackageNotFoundError:
         return  # by another name, as its build for CUDA
-    if tuple(int(part) for part in re.findall(r"\d+", version)[:3]) < OLDEST:
-        raise RaymarchError(f"pycolmap is {version}, want {'.'.join(map(str, OLDEST))} or later; {INSTALL}")
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:3]) < MIN_PYCOLMAP:
+        raise RaymarchError(f"pycolmap is {version}, want {'.'.join(map(str, MIN_PYCOLMAP))} or later; {INSTALL}")
 
 
-def run_worker(folder: Path, job: dict, show: Show, until: float) -> dict:
+def run_worker(folder: Path, job: dict, show: ShowProgress, until: float) -> dict:
     """Result of the worker for a job, done in `folder`; it is over when this returns or raises.
 
     Args:
@@ -72,21 +72,21 @@ def run_worker(folder: Path, job: dict, show: Show, until: float) -> dict:
                         " photographs"
                     )
                 try:
-                    line = lines.get(timeout=EVERY)
+                    line = lines.get(timeout=POLL_INTERVAL)
                 except queue.Empty:
-                    if ABORTED in said.read_bytes():  # and may hang in telling where
-                        raise RaymarchError(_died("an abort", said, stage)) from None
+                    if ABORT_MESSAGE in said.read_bytes():  # and may hang in telling where
+                        raise RaymarchError(_death_message("an abort", said, stage)) from None
                     if watched:
                         database, table, what, total = watched
                         done = min(count_rows(Path(database), table), total)
-                        stage = _shown(show, what, done, total)
+                        stage = _show_progress(show, what, done, total)
                     continue
                 if line is None:
-                    raise RaymarchError(_died(_code(child), said, stage))
+                    raise RaymarchError(_death_message(_code(child), said, stage))
                 told = json.loads(line)
                 watched = told.get("watch")
                 if "show" in told:
-                    stage = _shown(show, *told["show"])
+                    stage = _show_progress(show, *told["show"])
                 elif "note" in told:
                     log.warning("%s", told["note"])
                 elif "error" in told:
@@ -95,10 +95,10 @@ def run_worker(folder: Path, job: dict, show: Show, until: float) -> dict:
                     return told["result"]
         finally:
             child.kill()
-            listener.join(PATIENCE)  # Popen closes the pipe when it leaves, which must not happen under a reader
+            listener.join(EXIT_TIMEOUT)  # Popen closes the pipe when it leaves, which must not happen under a reader
 
 
-def _shown(show: Show, what: str, done: int, total: int) -> str:
+def _show_progress(show: ShowProgress, what: str, done: int, total: int) -> str:
     show(what, done, total)
     return f"{what} {done} of {total}"
 
@@ -113,13 +113,13 @@ def _listen(child: subprocess.Popen, lines: queue.Queue) -> None:
 def _code(child: subprocess.Popen) -> int:
     """Exit code of a process that has closed its output."""
     try:
-        return child.wait(PATIENCE)
+        return child.wait(EXIT_TIMEOUT)
     except subprocess.TimeoutExpired:
         child.kill()
         return child.wait()
 
 
-def _died(code: int | str, said: Path, stage: str) -> str:
+def _death_message(code: int | str, said: Path, stage: str) -> str:
     """Message for a worker that ended without a result. COLMAP's own checks may end a process."""
     text = said.read_text(encoding="utf-8", errors="replace")
     lines = text.splitlines()

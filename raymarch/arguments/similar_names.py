@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-from raymarch.arguments.names_elsewhere import CALLED
+from raymarch.arguments.names_elsewhere import SYNONYMS
 
-ALIKE = 0.7  # of two spellings, by difflib's ratio
+MIN_SIMILARITY = 0.7  # of two spellings, by difflib's ratio
 
 
 def known_as(given: str, names: Iterable[object]) -> list[str]:
@@ -21,15 +21,15 @@ def known_as(given: str, names: Iterable[object]) -> list[str]:
     asked = _key(given)
     if asked in there:
         return [there[asked]]
-    return [there[_key(ours)] for ours, called in CALLED.items() if asked in called.split() and _key(ours) in there]
+    return [there[_key(ours)] for ours, called in SYNONYMS.items() if asked in called.split() and _key(ours) in there]
 
 
 def is_habit(given: str) -> bool:
     """Whether a name is what others call something here, of this call or of another."""
-    return any(_key(given) in called.split() for called in CALLED.values())
+    return any(_key(given) in called.split() for called in SYNONYMS.values())
 
 
-def guesses(given: object, names: Iterable[object]) -> list[str]:
+def similar_names(given: object, names: Iterable[object]) -> list[str]:
     """Names that may be meant by one that is none of them, the likeliest first; none where nothing is near.
 
     Example:
@@ -45,7 +45,7 @@ def guesses(given: object, names: Iterable[object]) -> list[str]:
         return [name for name in known if name != "optimiser"] or known  # which has rates, where none is a setting
     there = {_key(str(name)): str(name) for name in names}
     asked = _key(given)
-    near = difflib.get_close_matches(asked, list(there), 1, ALIKE)
+    near = difflib.get_close_matches(asked, list(there), 1, MIN_SIMILARITY)
     if not near and len(asked) >= 3:
         near = [key for key in there if key.startswith(asked) or (len(key) >= 4 and asked.startswith(key))][:1]
     return [there[key] for key in near]
@@ -58,7 +58,7 @@ def did_you_mean(given: object, names: Iterable[object]) -> str:
         >>> did_you_mean("Maximum", ["additive", "maximum"])
         "did you mean 'maximum'?"
     """
-    found = guesses(given, names)
+    found = similar_names(given, names)
     return f"did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 

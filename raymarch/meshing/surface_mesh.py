@@ -11,12 +11,12 @@ import numpy as np
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Numbers, number, optional, whole
 from raymarch.arguments.declared import checked
-from raymarch.errors import RaymarchError, figures
+from raymarch.errors import RaymarchError, distinct_figures
 from raymarch.geometry.boxes import BOX
 from raymarch.io.meshes.mesh_file import require_mesh_file, write_mesh
-from raymarch.meshing.marching import (
-    compact,
+from raymarch.meshing.marching_cubes import (
     connected_components,
+    drop_unused_vertices,
     fast_simplification,
     is_aligned,
     lattice_of,
@@ -27,8 +27,8 @@ from raymarch.volumes.mesh import Mesh, face_normals, vertex_normals
 from raymarch.volumes.value_kind import histogram_of
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume, seen_colours
 
-VOXELS = 2  # in which a surface shall take half of the light
-BINS = 256  # of the histogram
+SURFACE_VOXELS = 2  # in which a surface shall take half of the light
+HISTOGRAM_BINS = 256  # of the histogram
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def level_of(volume: Volume, iso: float | None, values: tuple[float, float]) -> 
     low, high = values
     if low == high:
         raise RaymarchError(f"values are all {low:.6g}{unit}, so there is no surface; check the file")
-    shown, least, most = figures(value, low, high)
+    shown, least, most = distinct_figures(value, low, high)
     if not low < value <= high:
         raise RaymarchError(
             f"iso is {shown}{unit}, where values are from {least} to {most}: the surface is empty; choose one"
@@ -78,9 +78,9 @@ def default_level(volume: Volume, values: tuple[float, float]) -> tuple[float, s
     thinner than twice that, and of scalar volumes, the threshold that parts the values best (Otsu 1979).
     """
     if not is_scalar(volume):
-        half = float(np.log(2)) / (VOXELS * volume.voxel)
+        half = float(np.log(2)) / (SURFACE_VOXELS * volume.voxel)
         if values[1] >= 2 * half:
-            return half, f"where {VOXELS} voxels take half of the light"
+            return half, f"where {SURFACE_VOXELS} voxels take half of the light"
     return otsu(_values(volume), *values), "which parts the values best (Otsu)"
 
 
@@ -92,9 +92,9 @@ def otsu(values: np.ndarray, low: float, high: float) -> float:
         >>> 1 < otsu(np.repeat([0.0, 1.0, 9.0, 10.0], 50), 0.0, 10.0) < 9
         True
     """
-    if high - low <= 4 * BINS * np.spacing(max(abs(low), abs(high))):
+    if high - low <= 4 * HISTOGRAM_BINS * np.spacing(max(abs(low), abs(high))):
         return high  # values that are as good as equal have no bins between them
-    count, edges = histogram_of(values, BINS, low, high)
+    count, edges = histogram_of(values, HISTOGRAM_BINS, low, high)
     middle, below = (edges[1:] + edges[:-1]) / 2, np.cumsum(count)
     above, total = below[-1] - below, np.cumsum(count * middle)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -123,32 +123,32 @@ def largest_pieces(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple
     of_face = of_vertex[faces[:, 0]]
     areas = np.bincount(of_face, np.linalg.norm(face_normals(vertices, faces), axis=1), pieces)
     kept = np.argsort(-areas, kind="stable")[:count]
-    return compact(vertices, faces[np.isin(of_face, kept)])
+    return drop_unused_vertices(vertices, faces[np.isin(of_face, kept)])
 
 
-def within(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def crop_faces(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The faces whose centroids lie in a box (2, 3). The mesh stays open where the box cuts it."""
     middle = vertices[faces].mean(1)
-    return compact(vertices, faces[((middle >= box[0]) & (middle <= box[1])).all(1)])
+    return drop_unused_vertices(vertices, faces[((middle >= box[0]) & (middle <= box[1])).all(1)])
 
 
-def decimated(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def decimate(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Mesh of about `count` faces by collapsing the edges that move it least (Garland and Heckbert 1997)."""
     if len(faces) <= count:
         return vertices, faces
     middle, size = vertices.mean(0), float(np.ptp(vertices, axis=0).max()) or 1.0
     unit = ((vertices - middle) / size).astype(np.float32)
     points, kept = fast_simplification().simplify(unit, faces.astype(np.int32), target_count=count)
-    return compact(points.astype(float) * size + middle, kept.astype(np.int64))
+    return drop_unused_vertices(points.astype(float) * size + middle, kept.astype(np.int64))
 
 
 log = logging.getLogger(__name__)
 
-ISO, COUNT, FEWER = optional(number()), whole(1, 1 << 30), optional(whole(4, 1 << 30))
-BYTES_OF_POINT = 300  # of memory while points are made
+ISO, COUNT, FACE_COUNT = optional(number()), whole(1, 1 << 30), optional(whole(4, 1 << 30))
+BYTES_A_POINT = 300  # of memory while points are made
 
 
-@checked(volume=VOLUME, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FEWER)
+@checked(volume=VOLUME, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FACE_COUNT)
 def isosurface_mesh(
     volume: AnyVolume,
     iso: float | None = None,
@@ -194,11 +194,11 @@ def isosurface_mesh(
     vertices, triangles = surface_of(volume, lattice, level.raw)
     if box is not None and not is_aligned(volume):
         log.warning("the volume's axes do not run along the world's, so the mesh is open where the box cuts it")
-        vertices, triangles = within(vertices, triangles, np.asarray(box))
+        vertices, triangles = crop_faces(vertices, triangles, np.asarray(box))
     if largest is not None:
         vertices, triangles = largest_pieces(vertices, triangles, largest)
     if faces is not None:
-        vertices, triangles = decimated(vertices, triangles, faces)
+        vertices, triangles = decimate(vertices, triangles, faces)
     if not len(triangles):
         raise RaymarchError(f"the surface of {level.value:g} is empty within the box; choose another box or iso")
     normals = vertex_normals(vertices, triangles)
@@ -229,7 +229,7 @@ def surface_points(
         >>> surface_points(ball, 1000, iso=4.5)
         Mesh(1,000 points)
     """
-    require_free(count * BYTES_OF_POINT, f"{count:,} points", "take fewer")
+    require_free(count * BYTES_A_POINT, f"{count:,} points", "take fewer")
     mesh, rng = isosurface_mesh(volume, iso, box=box, largest=largest), np.random.default_rng(seed)
     if volume.boxes > 1:
         volume = volume.nested(0)
@@ -249,7 +249,7 @@ def surface_points(
 
 
 @checked(
-    volume=VOLUME, path=checks.path, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FEWER,
+    volume=VOLUME, path=checks.path, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FACE_COUNT,
     points=optional(COUNT), overwrite=checks.flag,
 )  # fmt: skip
 def export_mesh(

@@ -15,9 +15,9 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.errors import RaymarchError, one_line
 from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS, ColourFunctions, DensityFunctions
+from raymarch.kernels.function_probe import evaluate, probe_adjoint, probe_composite, probe_tangent, reason_of
 from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.modes.registry import MODES
-from raymarch.kernels.probe import evaluate, probe_adjoint, probe_composite, probe_tangent, reason_of
 from raymarch.volumes.activation import (
     COLOURS,
     DENSITIES,
@@ -31,7 +31,7 @@ from raymarch.volumes.activation import (
 AnyActivation: TypeAlias = "DensityActivation | ColourActivation"
 Complain: TypeAlias = "Callable[[int, float, float], RaymarchError]"  # of a place's number, what came, what was wanted
 
-STEP = 4e-3  # of differences, which are good to its square
+DIFFERENCE_STEP = 4e-3  # of differences, which are good to its square
 TOLERANCE = 1e-2  # of a derivative, or of 1
 
 
@@ -86,8 +86,8 @@ def values_of(function: Callable, x: np.ndarray, refuse: Callable[[str], Raymarc
 
 # Activations: the functions that kernels take, against the NumPy side of their record.
 
-PLACES = np.array([-7.3, -2.9, -1.1, -0.37, -0.013, 0.021, 0.43, 1.3, 2.7, 5.9])
-AROUND = (PLACES - STEP, PLACES, PLACES + STEP)
+TEST_POINTS = np.array([-7.3, -2.9, -1.1, -0.37, -0.013, 0.021, 0.43, 1.3, 2.7, 5.9])
+AROUND = (TEST_POINTS - DIFFERENCE_STEP, TEST_POINTS, TEST_POINTS + DIFFERENCE_STEP)
 
 
 def density_functions(activation: Activation) -> DensityFunctions:
@@ -108,17 +108,17 @@ def colour_functions(activation: Activation) -> ColourFunctions:
 
 @cache
 def _density(rule: DensityActivation, single: bool) -> DensityFunctions:
-    made, values = DensityFunctions(*_kernel_side(rule)), _forward(rule, PLACES)
+    made, values = DensityFunctions(*_kernel_side(rule)), _forward(rule, TEST_POINTS)
     _hold_value(rule, made.value, values)
-    _hold_slope(rule, made.slope, PLACES)
-    back = _finite(rule, "inverse", values)
+    _hold_slope(rule, made.slope, TEST_POINTS)
+    back = _require_finite(rule, "inverse", values)
     hold_equal(_forward(rule, back), values, _complaint(rule, "inverse", "it should be the inverse of forward:"))
     return made
 
 
 @cache
 def _colour(rule: ColourActivation, single: bool) -> ColourFunctions:
-    made, values = ColourFunctions(*_kernel_side(rule)), _forward(rule, PLACES)
+    made, values = ColourFunctions(*_kernel_side(rule)), _forward(rule, TEST_POINTS)
     _hold_value(rule, made.value, values)
     _hold_slope(rule, made.slope, values)  # a colour's slope is a function of its value
     return made
@@ -131,7 +131,7 @@ def _kernel_side(rule: AnyActivation) -> tuple[Callable, Callable]:
 
 
 def _hold_value(rule: AnyActivation, value: Callable, wanted: np.ndarray) -> None:
-    hold_equal(_numbers(rule, "value", value, PLACES), wanted, _complaint(rule, "value", "forward gives"))
+    hold_equal(_numbers(rule, "value", value, TEST_POINTS), wanted, _complaint(rule, "value", "forward gives"))
 
 
 def _hold_slope(rule: AnyActivation, slope: Callable, x: np.ndarray) -> None:
@@ -140,17 +140,19 @@ def _hold_slope(rule: AnyActivation, slope: Callable, x: np.ndarray) -> None:
 
 
 def _complaint(rule: AnyActivation, part: str, by: str) -> Complain:
-    return lambda i, given, wanted: wrong_part(rule, part, f"gives {given:.4g} at {PLACES[i]:g}, {by} {wanted:.4g}")
+    return lambda i, given, wanted: wrong_part(
+        rule, part, f"gives {given:.4g} at {TEST_POINTS[i]:g}, {by} {wanted:.4g}"
+    )
 
 
 def _forward(rule: AnyActivation, x: np.ndarray) -> np.ndarray:
-    y = _finite(rule, "forward", x)
-    if (np.diff(y) < 0).any() and x is PLACES:
+    y = _require_finite(rule, "forward", x)
+    if (np.diff(y) < 0).any() and x is TEST_POINTS:
         raise wrong_part(rule, "forward", "falls, want a function that does not")
     return y
 
 
-def _finite(rule: AnyActivation, part: str, x: np.ndarray) -> np.ndarray:
+def _require_finite(rule: AnyActivation, part: str, x: np.ndarray) -> np.ndarray:
     y = numbers_of(rule, part, x)
     if not np.isfinite(y).all():
         i = int(np.flatnonzero(~np.isfinite(y))[0])
@@ -181,9 +183,12 @@ def _require(mode: Mode, single: bool) -> None:
     here = weight, after = _composite(mode, T, TAU)
     along = {
         by: [_composite(mode, T - dT, TAU - dtau), here, _composite(mode, T + dT, TAU + dtau)]
-        for by, dT, dtau in (("T", STEP, 0.0), ("tau", 0.0, STEP))
+        for by, dT, dtau in (("T", DIFFERENCE_STEP, 0.0), ("tau", 0.0, DIFFERENCE_STEP))
     }
-    places = {"T": [T - STEP, T, T + STEP], "tau": [TAU - STEP, TAU, TAU + STEP]}
+    places = {
+        "T": [T - DIFFERENCE_STEP, T, T + DIFFERENCE_STEP],
+        "tau": [TAU - DIFFERENCE_STEP, TAU, TAU + DIFFERENCE_STEP],
+    }
     tangent = _passes(mode, "tangent", probe_tangent, 4, T, TAU)
     for column, (by, of) in enumerate([("T", 0), ("T", 1), ("tau", 0), ("tau", 1)]):
         what = f"of {('weight', 'T_after')[of]} by {by}"

@@ -14,7 +14,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings.objective import Loss, Regulariser
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
-from raymarch.kernels.integrator import distortion as distortion_kernels
+from raymarch.kernels.integrator import distortion_loss as distortion_kernels
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.integrator.passes import passes_of
 
@@ -92,7 +92,7 @@ def _(
 
 
 @ti.ad.grad_replaced
-def distort(
+def add_distortion(
     grid: Grid, buffer: RayBuffer, count: int, dt: float, min_transmittance: float, unit: float, weight: float
 ) -> None:
     """Distortion loss of the buffer's rays, added to the loss; `unit` [world unit] is the depth taken as a half.
@@ -103,7 +103,7 @@ def distort(
     distortion_kernels.distortion(grid.fields, buffer.fields, *call)
 
 
-@ti.ad.grad_for(distort)
+@ti.ad.grad_for(add_distortion)
 def _(
     grid: Grid, buffer: RayBuffer, count: int, dt: float, min_transmittance: float, unit: float, weight: float
 ) -> None:
@@ -115,8 +115,8 @@ def _blocks(grid: Grid, seed: int, step: int) -> tuple[ti.Vector, ti.Vector, ti.
     """This step's random shift, the level's shape and how many blocks cover it, as kernel arguments."""
     mixed = (seed * 2654435761 + step * 40503) & 0xFFFFFFFF
     mixed ^= mixed >> 15
-    shift = [(mixed >> (2 * a)) % kernels.EDGE for a in range(3)]
-    blocks = [(n + s + kernels.EDGE - 1) // kernels.EDGE for n, s in zip(grid.shape, shift, strict=True)]
+    shift = [(mixed >> (2 * a)) % kernels.TILE_EDGE for a in range(3)]
+    blocks = [(n + s + kernels.TILE_EDGE - 1) // kernels.TILE_EDGE for n, s in zip(grid.shape, shift, strict=True)]
     return ti.Vector(blocks), ti.Vector(list(grid.shape)), ti.Vector(shift)
 
 
@@ -130,7 +130,7 @@ def _weight(grid: Grid, regulariser: Regulariser, fraction: float) -> float:
     voxels = grid.shape[0] * grid.shape[1] * grid.shape[2]
     if regulariser.of == kernels.OPTICAL_DEPTH:
         return regulariser.weight / (fraction * voxels)
-    return regulariser.weight / (fraction * (kernels.EDGE - 1) / kernels.EDGE * voxels)
+    return regulariser.weight / (fraction * (kernels.TILE_EDGE - 1) / kernels.TILE_EDGE * voxels)
 
 
 def _call(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from raymarch.cli.mistakes import TYPED
+from raymarch.cli.mistakes import TYPED_KEY
 
-PLACES = {"channel": "--channel", "time": "--time-point", "level": "--level"}  # `options.places`
-PYTHON = re.compile(r"\brm\.[A-Za-z]|(?<![-\w<])[a-z][a-z_]*=(?=[\w'\"(\[{]|[,; )]|$)|\bin Python\b")
+OPTION_OF_PLACE = {"channel": "--channel", "time": "--time-point", "level": "--level"}  # `options.place_options`
+PYTHON_WORDS = re.compile(r"\brm\.[A-Za-z]|(?<![-\w<])[a-z][a-z_]*=(?=[\w'\"(\[{]|[,; )]|$)|\bin Python\b")
 """What a message of the shell has not, unless Python alone can do what it says."""
 
 Rule = tuple[str, Callable[[re.Match, str, Collection[str]], str]]
@@ -28,7 +28,7 @@ def _say(text: str) -> Callable[[re.Match, str, Collection[str]], str]:
 
 def _place(match: re.Match, place: str, options: Collection[str]) -> str:
     """Which of a file's channels: by the verb's option, or by a volume of that channel alone."""
-    option, first, last = PLACES[match[1]], match[2], match[3]
+    option, first, last = OPTION_OF_PLACE[match[1]], match[2], match[3]
     ends = f"{option} {first}" + (f" to {option} {last}" if last else "")
     if option in options:
         return f"choose one by {ends}"
@@ -103,7 +103,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def in_shell(message: str, context: click.Context | None = None) -> str:
+def shell_message(message: str, context: click.Context | None = None) -> str:
     """Message as a verb says it: arguments as options, and of a file that is not there what its name may mean.
 
     Example:
@@ -118,13 +118,13 @@ def in_shell(message: str, context: click.Context | None = None) -> str:
         message = re.sub(pattern, lambda match, rule=rule: rule(match, quoted, options), message)  # type: ignore[misc]
     start = place.end() + 2 if place else 0
     if named := re.match(r"([a-z][a-z_]*)(?= (?:is|are|has|have) | \[)", message[start:]):
-        option = PLACES.get(named[1], f"--{named[1].replace('_', '-')}")
+        option = OPTION_OF_PLACE.get(named[1], f"--{named[1].replace('_', '-')}")
         if option in options:
             message = f"{message[:start]}{option}{message[start + named.end() :]}"
-    return _of_place(message, place[1] if place else "", context)
+    return _path_message(message, place[1] if place else "", context)
 
 
-def _of_place(message: str, place: str, context: click.Context | None) -> str:
+def _path_message(message: str, place: str, context: click.Context | None) -> str:
     """Message about a file or a folder, with what its name may mean, or what it is where another was wanted."""
     if not place:
         return message
@@ -133,12 +133,14 @@ def _of_place(message: str, place: str, context: click.Context | None) -> str:
     if "no such " in message and (why := why_missing(place)):
         if why.startswith("did you mean"):
             return message.removesuffix("; check the path").removesuffix(f"; {why}") + f"; {why}"
-        return f"{_typed(place, context)}: {why}"
-    if re.match(r"[a-z][a-z0-9+.-]+:/[^/]", place) and "://" in " ".join(_words(context)):  # an output's
-        return f"{_typed(place, context)}: {why_missing(place)}".replace("; download it first", "; write it here first")
+        return f"{_typed_address(place, context)}: {why}"
+    if re.match(r"[a-z][a-z0-9+.-]+:/[^/]", place) and "://" in " ".join(_option_words(context)):  # an output's
+        return f"{_typed_address(place, context)}: {why_missing(place)}".replace(
+            "; download it first", "; write it here first"
+        )
     no_volume = "want a volume file" in message or "that are no slices in grey" in message
     if no_volume and Path(place).is_dir() and _is_set(Path(place)):
-        words = _words(context)
+        words = _option_words(context)
         read = [word for before, word in zip(["", *words], words, strict=False) if before != "--out"]
         others = [word for word in read if Path(word).is_file() and word != place]
         swapped = f"; did you mean raymarch {_verb(context)} {shlex.quote(others[0])} ...?" if others else ""
@@ -164,13 +166,13 @@ def _is_set(folder: Path) -> bool:
         return False
 
 
-def _typed(place: str, context: click.Context | None) -> str:
+def _typed_address(place: str, context: click.Context | None) -> str:
     """An address as it was typed: a path has one slash where there were two."""
-    return next((word for word in _words(context) if re.sub(r"/+", "/", word).rstrip("/") == place), place)
+    return next((word for word in _option_words(context) if re.sub(r"/+", "/", word).rstrip("/") == place), place)
 
 
-def _words(context: click.Context | None) -> list[str]:
-    return list(context.meta.get(TYPED, ())) if context is not None else []
+def _option_words(context: click.Context | None) -> list[str]:
+    return list(context.meta.get(TYPED_KEY, ())) if context is not None else []
 
 
 def _verb(context: click.Context | None) -> str:

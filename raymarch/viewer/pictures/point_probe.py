@@ -12,20 +12,22 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.modes.registry import MODES
-from raymarch.viewer.pictures.eye import MOST_SIDE, Eye, Look
-from raymarch.viewer.pictures.slice_picture import sampled, slice_point
-from raymarch.viewer.pictures.source import Source, VolumeSource
+from raymarch.viewer.pictures.picture_source import Source, VolumeSource
+from raymarch.viewer.pictures.slice_picture import sample_volume, slice_point
+from raymarch.viewer.pictures.viewer_camera import MAX_SIDE, Look, ViewerCamera
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume
 
-Met: TypeAlias = "tuple[str, float, float | None, np.ndarray | None] | None"  # name, value, distance, place
-PIXEL, NUMBER = number(0, MOST_SIDE), whole(0, 2**53)
-A_CELL = 3  # samples of a ray in each cell that it crosses
-MOST_SAMPLES = 6000
-SEEN = 0.01  # opacity under which a ray has met nothing, as of `Rendering.depth`
+ProbeValue: TypeAlias = "tuple[str, float, float | None, np.ndarray | None] | None"  # name, value, distance, place
+PIXEL, NUMBER = number(0, MAX_SIDE), whole(0, 2**53)
+SAMPLES_A_CELL = 3  # samples of a ray in each cell that it crosses
+MAX_SAMPLES = 6000
+MIN_OPACITY = 0.01  # opacity under which a ray has met nothing, as of `Rendering.depth`
 
 
-def probe(source: Source, eye: Eye | None, camera: Camera | None, look: Look, message: Mapping[str, Any]) -> dict:
+def probe(
+    source: Source, eye: ViewerCamera | None, camera: Camera | None, look: Look, message: Mapping[str, Any]
+) -> dict:
     """Message that answers a page's question what lies at a pixel: a value, or None where nothing is met.
 
     `what` names the value: "value" at a slice, or where half of what a ray sees of the volume lies before it;
@@ -42,12 +44,12 @@ def probe(source: Source, eye: Eye | None, camera: Camera | None, look: Look, me
     volume = source.seen
     if look.slice is not None:
         point = slice_point(source, look, eye.width, eye.height, x, y)
-        values, inside = sampled(volume, point[None])
-        found: Met = ("value", float(values[0]), None, point) if inside[0] else None
+        values, inside = sample_volume(volume, point[None])
+        found: ProbeValue = ("value", float(values[0]), None, point) if inside[0] else None
     else:
         assert camera is not None
         column, row = min(int(x), camera.width - 1), min(int(y), camera.height - 1)
-        found = _met(source, look, camera.rays([row * camera.width + column]))
+        found = _meet(source, look, camera.rays([row * camera.width + column]))
     if found is None:
         return answer
     what, value, depth, where = found
@@ -58,17 +60,17 @@ def probe(source: Source, eye: Eye | None, camera: Camera | None, look: Look, me
     return answer | {"what": what, "value": value, "unit": unit, "point": place, "depth": depth}
 
 
-def _met(source: VolumeSource, look: Look, ray: Rays) -> Met:
+def _meet(source: VolumeSource, look: Look, ray: Rays) -> ProbeValue:
     """Name, value, distance and position of what a ray meets in a mode; None if it meets nothing."""
     volume, rule = source.seen, MODES[look.mode]
-    ends = _stretch(volume, look, ray)
+    ends = _segment(volume, look, ray)
     if ends is None:
         return None
     near, far, cells = ends
-    count = min(max(int(A_CELL * cells) + 2, 8), MOST_SAMPLES)
+    count = min(max(int(SAMPLES_A_CELL * cells) + 2, 8), MAX_SAMPLES)
     along = np.linspace(near, far, count)
     points = ray.origin + along[:, None] * ray.direction
-    values, inside = sampled(volume, points)
+    values, inside = sample_volume(volume, points)
     if not inside.any():
         return None
     along, points, values = along[inside], points[inside], values[inside]
@@ -82,13 +84,13 @@ def _met(source: VolumeSource, look: Look, ray: Rays) -> Met:
         return "integral", float(values.sum() * step), None, None
     if "iso" in rule.parameters:
         return _surface(source.iso if look.iso is None else look.iso, along, values, ray)
-    half = _half_way(look.table or source.table if rule.classifies else None, values, step)
+    half = _half_light_index(look.table or source.table if rule.classifies else None, values, step)
     if half is None:
         return None
     return "value" if source.values else "extinction", float(values[half]), float(along[half]), points[half]
 
 
-def _stretch(volume: Volume, look: Look, ray: Rays) -> tuple[float, float, float] | None:
+def _segment(volume: Volume, look: Look, ray: Rays) -> tuple[float, float, float] | None:
     """Near and far end of a ray in the clipped volume, and the number of cells between; None if it misses."""
     index_from_world = np.linalg.inv(volume.world_from_index)
     start = (index_from_world[:3, :3] @ ray.origin[0]) + index_from_world[:3, 3]
@@ -127,8 +129,8 @@ def _surface(
     return "surface", float(iso), depth, ray.origin[0] + depth * ray.direction[0]
 
 
-def _half_way(table: TransferFunction | None, values: np.ndarray, step: float) -> int | None:
+def _half_light_index(table: TransferFunction | None, values: np.ndarray, step: float) -> int | None:
     """Index of the sample by which a ray has collected half of its opacity; None if it has none."""
     sigma = np.maximum(values, 0.0) if table is None else table.sigma(values)
     seen = 1 - np.exp(-np.cumsum(sigma * step))
-    return None if seen[-1] < SEEN else int(np.argmax(seen >= 0.5 * seen[-1]))
+    return None if seen[-1] < MIN_OPACITY else int(np.argmax(seen >= 0.5 * seen[-1]))

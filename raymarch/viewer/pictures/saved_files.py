@@ -16,18 +16,18 @@ from raymarch.arguments.checks import number
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera_path import path_through
 from raymarch.io.videos.write_video import import_av, write_video
-from raymarch.viewer.pictures.eye import Eye, Look, eye_of, eyes_of
 from raymarch.viewer.pictures.frame_maker import FrameMaker
+from raymarch.viewer.pictures.viewer_camera import Look, ViewerCamera, camera_of_message, cameras_of_path
 from raymarch.views.display_values import eight_bit
 
 # A clip follows a path through a page's cameras. It is drawn in slices of time and encoded in a thread.
 
 FPS, SECONDS = number(1, 60, unit="frame/s"), number(0.1, 600, unit="s")
-WAITING = 8  # frames that are drawn and not yet encoded
-NAME = "clip.mp4"
+MAX_WAITING_FRAMES = 8  # frames that are drawn and not yet encoded
+DEFAULT_NAME = "clip.mp4"
 
 
-def clip(
+def make_clip(
     maker: FrameMaker, look: Look, message: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], bytes | None] | None]:
     """Clip that a page asks for: what it is told on the way, None between, at last the file.
@@ -35,18 +35,18 @@ def clip(
     Raises RaymarchError for cameras that make no path, numbers out of range, and where PyAV is missing.
     """
     import_av("videos")
-    eyes = eyes_of(message, 2)
+    eyes = cameras_of_path(message, 2)
     fps = FPS("save: fps", message.get("fps", 24))
     count = max(round(fps * SECONDS("save: seconds", message.get("seconds", 6))), 2)
     cameras = path_through([eye.camera() for eye in eyes], count, about=np.stack([eye.target for eye in eyes]))
-    return _drawn(maker, look, cameras, fps)
+    return _draw_frames(maker, look, cameras, fps)
 
 
-def _drawn(
+def _draw_frames(
     maker: FrameMaker, look: Look, cameras: list, fps: float
 ) -> Iterator[tuple[dict[str, Any], bytes | None] | None]:
     with tempfile.TemporaryDirectory(prefix="raymarch-", ignore_cleanup_errors=True) as folder:
-        encoder = _Encoder(Path(folder) / NAME, fps)
+        encoder = _Encoder(Path(folder) / DEFAULT_NAME, fps)
         try:
             for i, camera in enumerate(cameras):
                 yield {"type": "progress", "done": i, "of": len(cameras)}, None
@@ -65,14 +65,14 @@ def _drawn(
             encoder.end()
         encoder.check()
         yield {"type": "progress", "done": len(cameras), "of": len(cameras)}, None
-        yield {"type": "file", "name": NAME}, (Path(folder) / NAME).read_bytes()
+        yield {"type": "file", "name": DEFAULT_NAME}, (Path(folder) / DEFAULT_NAME).read_bytes()
 
 
 class _Encoder:
     """Encoder in a thread, which holds Python's lock only briefly."""
 
     def __init__(self, path: Path, fps: float) -> None:
-        self._frames: queue.Queue[np.ndarray | None] = queue.Queue(WAITING)
+        self._frames: queue.Queue[np.ndarray | None] = queue.Queue(MAX_WAITING_FRAMES)
         self._error: Exception | None = None
         self._cut = False
         self._thread = threading.Thread(target=self._write, args=(path, fps), daemon=True)
@@ -123,23 +123,23 @@ class _Encoder:
 Made = Iterator["tuple[dict[str, Any], bytes | None] | None"]
 
 
-def saved(maker: FrameMaker, eye: Eye | None, look: Look, message: Mapping[str, Any]) -> Made:
+def make_file(maker: FrameMaker, eye: ViewerCamera | None, look: Look, message: Mapping[str, Any]) -> Made:
     """File that a page's message asks for; RaymarchError if it cannot be made."""
     if eye is None:
         raise RaymarchError("save: no camera was said yet; look at something first")
     match message.get("what"):
         case "picture":
             size = {name: message.get(name, getattr(eye, name)) for name in ("width", "height", "fov")}
-            return _picture(maker, eye_of({**vars(eye), **size, "moving": False}), look)
+            return _picture(maker, camera_of_message({**vars(eye), **size, "moving": False}), look)
         case "path":
             return _path(message)
         case "video":
-            return clip(maker, look, message)
+            return make_clip(maker, look, message)
         case other:
             raise RaymarchError(f"save: what is {str(other)[:40]!r}, want picture, path or video; choose one")
 
 
-def _picture(maker: FrameMaker, eye: Eye, look: Look) -> Made:
+def _picture(maker: FrameMaker, eye: ViewerCamera, look: Look) -> Made:
     for frame in maker.whole(eye, look):
         yield None if frame is None else ({"type": "file", "name": "raymarch.png"}, frame.data)
 
@@ -147,9 +147,9 @@ def _picture(maker: FrameMaker, eye: Eye, look: Look) -> Made:
 def _path(message: Mapping[str, Any]) -> Made:
     """Keys as `rm.load_camera_path` reads them."""
     names = ("position", "target", "up", "fov", "orthographic", "width", "height")
-    plain = [{name: _plain(getattr(eye, name)) for name in names} for eye in eyes_of(message, 1)]
+    plain = [{name: _plain_name(getattr(eye, name)) for name in names} for eye in cameras_of_path(message, 1)]
     return iter([({"type": "file", "name": "path.json"}, json.dumps(plain, indent=1).encode())])
 
 
-def _plain(value: Any) -> Any:
+def _plain_name(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Renderer, Rendering
 
 # Of clips, those that are not written too.
-SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
+VIDEO_SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
 
-FILES = {".ply", ".obj", ".stl", ".glb", ".json", ".zip", ".pdf", ".mp3"}  # and those of volumes
+OTHER_SUFFIXES = {".ply", ".obj", ".stl", ".glb", ".json", ".zip", ".pdf", ".mp3"}  # and those of volumes
 
 fps = click.option(
     "--fps", type=Real(0.1, 240, units={"fps": 1.0}), default=30.0, show_default=True, help="Frames a second of a clip."
@@ -48,14 +48,14 @@ class Images:
     bright: int = 0
 
     def __iter__(self) -> Iterator[tuple[str, np.ndarray, Rendering]]:
-        from raymarch.io.images.write import VISIBLE
+        from raymarch.io.images.write import MIN_VISIBLE_CLIPPING
 
         for name, camera in self.named:
             seen, image = self.renderer.render(camera, self.background, depth=self.depth), None
             if self.values:
-                image, self.window = modes.in_window(seen, self.window, self.mean)
+                image, self.window = modes.apply_window(seen, self.window, self.mean)
             image = seen.image if image is None else image
-            self.bright += bool((image > VISIBLE).any())
+            self.bright += bool((image > MIN_VISIBLE_CLIPPING).any())
             yield name, image.clip(max=1), seen
             self.progress.advance()
 
@@ -63,7 +63,7 @@ class Images:
         """Note of images with colours that are cut."""
         if self.bright:
             count = f"{self.bright} of {len(self.named)} images"
-            output.note(f"note: {count} have colours over 1, written as 1")
+            output.print_note(f"note: {count} have colours over 1, written as 1")
 
 
 @dataclass(frozen=True)
@@ -78,23 +78,23 @@ class Clip:
     @staticmethod
     def is_meant(out: str) -> bool:
         """Whether a name is that of a clip, not of a folder."""
-        return Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir()
+        return Path(out).suffix.lower() in VIDEO_SUFFIXES and not Path(out).is_dir()
 
     @staticmethod
     def require_folder_name(out: str) -> None:
         """UsageError for a name that is hardly that of a folder of pictures but of a clip, a volume or a mesh."""
-        from raymarch.io.videos.write_video import SUFFIXES as WRITTEN
+        from raymarch.io.videos.write_video import VIDEO_SUFFIXES as WRITTEN
 
         path = Path(out)
         if path.is_dir():
             return
         name, suffix = path.name.lower(), path.suffix.lower()
-        if f".{name}" in SUFFIXES:
+        if f".{name}" in VIDEO_SUFFIXES:
             raise click.UsageError(f"--out {out}: is a suffix without a name, want one, such as clip.{name}")
         kinds = ", ".join(WRITTEN)
         from raymarch.io.volumes.volume_file import FORMATS
 
-        if suffix in FILES or any(suffix in one.suffixes for one in FORMATS):
+        if suffix in OTHER_SUFFIXES or any(suffix in one.suffixes for one in FORMATS):
             raise click.UsageError(f"--out {out}: ends in {suffix}, want a folder for pictures, or a clip ({kinds})")
         if close := get_close_matches(suffix, WRITTEN, n=1, cutoff=0.7) if suffix else []:
             raise click.UsageError(
@@ -121,7 +121,7 @@ class Clip:
     def write(self, images: Images) -> int:
         """Exit code: 0 where the clip is written, 1 where it was interrupted, with the part that there is beside it."""
         from raymarch.io.videos.write_video import seconds_played, write_clip
-        from raymarch.system.interrupt import asked_to_stop
+        from raymarch.system.interrupt import catch_first_interrupt
 
         done, total = 0, len(images.named)
 
@@ -133,12 +133,12 @@ class Clip:
                 if asked():
                     return
 
-        with asked_to_stop() as asked:
+        with catch_first_interrupt() as asked:
             place = write_clip(
                 self.path, frames(asked), self.fps, self.quality, self.overwrite, cut=lambda: done < total
             )
         if done < total:
-            output.note(f"interrupted: {place} has {done} of {total} frames; {self.path} is as it was")
+            output.print_note(f"interrupted: {place} has {done} of {total} frames; {self.path} is as it was")
             return 1
-        output.result(f"{place}: {done} frames, {seconds_played(place, done, self.fps):.3g} s")
+        output.print_result(f"{place}: {done} frames, {seconds_played(place, done, self.fps):.3g} s")
         return 0

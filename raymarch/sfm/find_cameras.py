@@ -16,17 +16,17 @@ import numpy as np
 
 from raymarch.arguments import checks
 from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
-from raymarch.arguments.declared import checked, held, hold, named
-from raymarch.arguments.guess import unknown_names
+from raymarch.arguments.declared import checked, checked_field, suggest_names, validate_fields
+from raymarch.arguments.similar_names import unknown_names
 from raymarch.errors import RaymarchError
-from raymarch.io.files.atomic import refused
-from raymarch.io.files.lock import locked
+from raymarch.io.files.atomic import system_refusals
+from raymarch.io.files.lock import lock_file
 from raymarch.io.files.strict import read_json
-from raymarch.io.files.temporary import temporary_folder_in
+from raymarch.io.files.temporary import temporary_folder
 from raymarch.io.videos.write_video import import_av
-from raymarch.sfm.child import require_pycolmap, run_worker
-from raymarch.sfm.photographs import LeftOut, Photograph, copy_photographs
-from raymarch.sfm.video import VIDEOS, write_frames
+from raymarch.sfm.photographs import LeftOutPhotograph, Photograph, copy_photographs
+from raymarch.sfm.video import VIDEO_SUFFIXES, write_frames
+from raymarch.sfm.worker_process import require_pycolmap, run_worker
 from raymarch.system.resources import cores
 
 LENSES = {  # by the name that a user gives, COLMAP's
@@ -41,7 +41,7 @@ MATCHINGS = ("auto", "exhaustive", "sequential")
 CAMERAS = ("auto", "one", "folder", "each")
 
 
-@named
+@suggest_names
 @dataclass(frozen=True)
 class SfmSettings:
     """Settings of structure from motion, by which `find_cameras` goes.
@@ -66,24 +66,24 @@ class SfmSettings:
         'auto'
     """
 
-    matching: str = held(one_of(*MATCHINGS), "auto")
-    lens: str = held(one_of(*LENSES), "auto")
-    camera: str = held(one_of(*CAMERAS), "auto")
-    max_size: int = held(whole(64, 16384), 1600)
-    features: int = held(whole(64, 1 << 17), 8192)
-    frames: int = held(whole(3, 5000), 100)
-    seed: int = held(whole(0, 2**31 - 1), 0)
-    threads: int | None = held(optional(whole(1, 1024)), None)
-    seconds: float | None = held(optional(number(1, 1e7, unit="s")), None)
+    matching: str = checked_field(one_of(*MATCHINGS), "auto")
+    lens: str = checked_field(one_of(*LENSES), "auto")
+    camera: str = checked_field(one_of(*CAMERAS), "auto")
+    max_size: int = checked_field(whole(64, 16384), 1600)
+    features: int = checked_field(whole(64, 1 << 17), 8192)
+    frames: int = checked_field(whole(3, 5000), 100)
+    seed: int = checked_field(whole(0, 2**31 - 1), 0)
+    threads: int | None = checked_field(optional(whole(1, 1024)), None)
+    seconds: float | None = checked_field(optional(number(1, 1e7, unit="s")), None)
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
 
 SETTINGS = instance_of(SfmSettings, "SfmSettings")
 
 
-def changed(settings: SfmSettings, changes: dict[str, Any]) -> SfmSettings:
+def change_settings(settings: SfmSettings, changes: dict[str, Any]) -> SfmSettings:
     """Settings with some changed by name; RaymarchError for an unknown one."""
     own = SfmSettings.__dataclass_fields__
     if unknown := sorted(set(changes) - set(own)):
@@ -93,9 +93,9 @@ def changed(settings: SfmSettings, changes: dict[str, Any]) -> SfmSettings:
 
 # The folder of the new image set: what it may replace, and how it is moved there.
 
-RECORD = "cameras.json"
-PARTS = ("images", "sparse", RECORD)
-WRITER = "raymarch cameras"
+RECORD_FILE = "cameras.json"
+RESULT_NAMES = ("images", "sparse", RECORD_FILE)
+WRITER_NAME = "raymarch cameras"
 
 
 def require_place(out: Path, photos: Path, overwrite: bool) -> Path:
@@ -103,7 +103,7 @@ def require_place(out: Path, photos: Path, overwrite: bool) -> Path:
 
     With `overwrite` a set that was written this way may be there; of any other folder nothing is ever removed.
     """
-    with refused(out):
+    with system_refusals(out):
         place, source = Path(os.path.realpath(out)), Path(os.path.realpath(photos))
         inner = source if source.is_dir() else source.parent
         if place == inner or (source.is_dir() and place.is_relative_to(source)):
@@ -124,15 +124,15 @@ def require_place(out: Path, photos: Path, overwrite: bool) -> Path:
 
 def _is_ours(place: Path) -> bool:
     try:
-        told = read_json(place / RECORD)
+        told = read_json(place / RECORD_FILE)
     except RaymarchError:
         return False
-    return isinstance(told, dict) and told.get("written_by") == WRITER
+    return isinstance(told, dict) and told.get("written_by") == WRITER_NAME
 
 
 def take_place(made: Path, place: Path, aside: Path) -> None:
     """Move a finished set to its folder. Parts of an older set go `aside`, and come back if the move fails."""
-    with refused(place):
+    with system_refusals(place):
         if not place.exists() or not any(place.iterdir()):
             if place.exists():
                 place.rmdir()
@@ -140,7 +140,7 @@ def take_place(made: Path, place: Path, aside: Path) -> None:
             return
         moved: list[tuple[Path, Path]] = []  # from, to
         try:
-            for part in PARTS:
+            for part in RESULT_NAMES:
                 for source, target in ((place / part, aside / part), (made / part, place / part)):
                     if source.exists():
                         os.replace(source, target)
@@ -151,9 +151,9 @@ def take_place(made: Path, place: Path, aside: Path) -> None:
             raise
 
 
-MOST_EXHAUSTIVE = 150  # photographs, of which all pairs are compared
-SHARED = 10  # photographs of one camera from which on its lens has more than one number
-Show = Callable[[str, int, int], None]
+MAX_EXHAUSTIVE = 150  # photographs, of which all pairs are compared
+MIN_LENS_PHOTOGRAPHS = 10  # photographs of one camera from which on its lens has more than one number
+ShowProgress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class FoundCameras:
 
     folder: Path
     registered: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutPhotograph, ...]
     photos: int
     error: float
     points: int
@@ -196,7 +196,7 @@ class FoundCameras:
         }
 
 
-def _silent(what: str, done: int, total: int) -> None:
+def _no_progress(what: str, done: int, total: int) -> None:
     """No progress."""
 
 
@@ -215,7 +215,7 @@ def find_cameras(
     *,
     overwrite: bool = False,
     follow_links: bool = False,
-    show: Show | None = None,
+    show: ShowProgress | None = None,
     **changes: Any,
 ) -> FoundCameras:
     """Cameras of photographs by structure from motion (pycolmap), written with them as an image set.
@@ -241,20 +241,20 @@ def find_cameras(
         >>> find_cameras("photos", "statue", seconds=600).registered  # doctest: +SKIP
         ('IMG_0001.jpg', 'IMG_0002.jpg', 'IMG_0003.jpg')
     """
-    chosen, started, told = changed(settings or SfmSettings(), changes), time.monotonic(), show or _silent
+    chosen, started, told = change_settings(settings or SfmSettings(), changes), time.monotonic(), show or _no_progress
     source = _source(Path(photos))
     place = require_place(Path(out), source, overwrite)
     require_pycolmap()
     if source.is_file():
         import_av()
     until = started + (chosen.seconds or math.inf)
-    with refused(out), locked(out, "choose another --out"), temporary_folder_in(place.parent) as temporary:
+    with system_refusals(out), lock_file(out, "choose another --out"), temporary_folder(place.parent) as temporary:
         made, work, aside = (temporary / name for name in ("set", "work", "older"))
         for folder in (made / "images", work, aside):
             folder.mkdir(parents=True)
-        kept, out_at_once = _photographs(source, made / "images", chosen, follow_links, _in_time(told, until))
+        kept, out_at_once = _photographs(source, made / "images", chosen, follow_links, _with_deadline(told, until))
         found = run_worker(work, _job(kept, chosen, source, made), told, until)
-        left_out = [*out_at_once, *(LeftOut(**one) for one in found["left_out"])]
+        left_out = [*out_at_once, *(LeftOutPhotograph(**one) for one in found["left_out"])]
         left_out.sort(key=lambda one: one.name)
         done = FoundCameras(
             Path(out),
@@ -269,7 +269,7 @@ def find_cameras(
         )
         for one in found["left_out"]:
             (made / "images" / one["name"]).unlink()
-        _write_record(made / RECORD, done, found, chosen, kept)
+        _write_record(made / RECORD_FILE, done, found, chosen, kept)
         require_place(Path(out), source, overwrite)  # much may have happened since
         take_place(made, place, aside)
     if 2 * len(done.registered) < done.photos:
@@ -280,17 +280,18 @@ def find_cameras(
 
 def _source(photos: Path) -> Path:
     """Folder or video; RaymarchError for what is neither."""
-    with refused(photos):
+    with system_refusals(photos):
         if not photos.exists():
             raise RaymarchError(f"{photos}: no such folder, want one with photographs, or a video; check the path")
-        if photos.is_file() and photos.suffix.lower() not in VIDEOS:
+        if photos.is_file() and photos.suffix.lower() not in VIDEO_SUFFIXES:
             raise RaymarchError(
-                f"{photos}: is a file, want a folder of photographs, or a video ({', '.join(VIDEOS)}); name the folder"
+                f"{photos}: is a file, want a folder of photographs, or a video ({', '.join(VIDEO_SUFFIXES)}); "
+                "name the folder"
             )
     return photos
 
 
-def _in_time(show: Show, until: float) -> Show:
+def _with_deadline(show: ShowProgress, until: float) -> ShowProgress:
     """Progress callback that raises RaymarchError when the time is over."""
 
     def told(what: str, done: int, total: int) -> None:
@@ -302,8 +303,8 @@ def _in_time(show: Show, until: float) -> Show:
 
 
 def _photographs(
-    source: Path, target: Path, settings: SfmSettings, follow_links: bool, show: Show
-) -> tuple[list[Photograph], list[LeftOut]]:
+    source: Path, target: Path, settings: SfmSettings, follow_links: bool, show: ShowProgress
+) -> tuple[list[Photograph], list[LeftOutPhotograph]]:
     """Photographs in the set's folder, and those left out; RaymarchError if fewer than three remain."""
     if source.is_file():
         frames = write_frames(source, target, settings.frames, show)
@@ -322,17 +323,17 @@ def _job(kept: Sequence[Photograph], settings: SfmSettings, source: Path, made: 
     """Job for the worker."""
     matching = settings.matching
     if matching == "auto":
-        matching = "sequential" if source.is_file() or len(kept) > MOST_EXHAUSTIVE else "exhaustive"
+        matching = "sequential" if source.is_file() or len(kept) > MAX_EXHAUSTIVE else "exhaustive"
     model = LENSES[settings.lens]
     radial = model in ("OPENCV", "RADIAL")
     return {
-        "groups": _sharing(kept, settings.camera),
+        "groups": _shared_cameras(kept, settings.camera),
         "images": str(made / "images"),
         "model_folder": str(made / "sparse" / "0"),
         "matching": matching,
         "model": model,
         "start_model": "SIMPLE_RADIAL" if radial else model,
-        "lens_from": SHARED if settings.lens == "auto" else 0,
+        "lens_from": MIN_LENS_PHOTOGRAPHS if settings.lens == "auto" else 0,
         "max_size": settings.max_size,
         "features": settings.features,
         "threads": settings.threads or cores(),
@@ -340,7 +341,7 @@ def _job(kept: Sequence[Photograph], settings: SfmSettings, source: Path, made: 
     }
 
 
-def _sharing(kept: Sequence[Photograph], how: str) -> list[list[str]]:
+def _shared_cameras(kept: Sequence[Photograph], how: str) -> list[list[str]]:
     """Names of the photographs that share a camera; all have one size."""
     groups: dict[tuple, list[str]] = {}
     for one in kept:
@@ -362,5 +363,5 @@ def _write_record(
         settled.pop(name)
     more = {name: found[name] for name in ("world_from_sfm", "sfm_from_world", "up", "centre", "cameras", "attempts")}
     names = {one.name: Path(one.source).name for one in kept if one.name in set(done.registered)}
-    record = {"written_by": WRITER, **told, **more, "settings": settled, "files": names}
+    record = {"written_by": WRITER_NAME, **told, **more, "settings": settled, "files": names}
     path.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")

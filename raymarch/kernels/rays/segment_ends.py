@@ -7,12 +7,12 @@ in its box, d its way. A plane (n, c) of the world is met with dot_t = -n . (dot
 import taichi as ti
 
 from raymarch.kernels.rays.rays import (
-    PARALLEL,
+    PARALLEL_TOLERANCE,
     box_of,
     clip_to_boxes,
     first_of,
+    origin_in_box,
     scale_of,
-    seen_from,
     shell_segment,
     through_ndc,
     within_box,
@@ -21,11 +21,11 @@ from raymarch.kernels.rays.rays import (
 # Clipping of rays by half-spaces: what all marches share; `geometry/clip` beside.
 #
 # A plane (n, c) keeps the points with n . x >= c, x of the world, or of NDC where the grid lies there, so that a moved
-# box does not move them. A segment's ends carry a number: 0 to 2 the axis of a face of the box, from `PLANE` on the
-# plane that cut it, -1 where the ray begins.
+# box does not move them. A segment's ends carry a number: 0 to 2 the axis of a face of the box, from `FIRST_PLANE` on
+# the plane that cut it, -1 where the ray begins.
 
-PLANE = 3
-MOST = 12  # six faces of a box, and six planes
+FIRST_PLANE = 3
+MAX_FACES = 12  # six faces of a box, and six planes
 
 
 @ti.func
@@ -50,19 +50,19 @@ def cut_by_planes(rays: ti.template(), origin, way, scale, near, far, enters, le
     for i in range(rays.plane_count[None]):
         normal = normal_of_plane(rays, i)
         ahead, toward = normal.dot(origin) - rays.planes[i][3], normal.dot(way)
-        if ti.abs(toward) > PARALLEL:
+        if ti.abs(toward) > PARALLEL_TOLERANCE:
             t = -scale * ahead / toward
             if toward > 0 and t > near:
-                near, enters = t, PLANE + i
+                near, enters = t, FIRST_PLANE + i
             elif toward < 0 and t < far:
-                far, leaves = t, PLANE + i
+                far, leaves = t, FIRST_PLANE + i
         elif ahead < 0:
             far = ti.cast(-1.0, float)
     return near, far, enters, leaves
 
 
 @ti.func
-def kept_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, own, d, s):
+def clipped_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, own, d, s):
     """near, far and the numbers of their faces of what is kept of segment s of ray r, `own` its origin in its box.
 
     As `shell_segment` gives them; far < near is none.
@@ -76,13 +76,13 @@ def kept_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(
 
 
 @ti.func
-def kept_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, o, d, s):
+def clip_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, o, d, s):
     """Segment s of ray r: where it enters among all samples, direction and length, as `clip_to_box` gives them."""
     entry, direction, length = clip_to_boxes(grid, o, d, s)
     if ti.static(variant.clipped):
         box = box_of(grid, s)
-        own = seen_from(grid, o, box)
-        near, far, _, _ = kept_segment(grid, rays, variant, r, own, d, s)
+        own = origin_in_box(grid, o, box)
+        near, far, _, _ = clipped_segment(grid, rays, variant, r, own, d, s)
         entry, direction, length = within_box(own, d, near, far, grid.max_index[None])
         entry += first_of(grid, box)
     return entry, direction, length
@@ -92,9 +92,9 @@ def kept_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template()
 def slope_of_cut(grid: ti.template(), rays: ti.template(), r, face):
     """n / (n . w) of the plane that cut ray r, w its way: the cut moves by less this times its point; 0 for a face."""
     slope = ti.Vector.zero(float, 3)
-    if face >= PLANE:
+    if face >= FIRST_PLANE:
         _, way = place_ray(grid, rays, r)
-        normal = normal_of_plane(rays, face - PLANE)
+        normal = normal_of_plane(rays, face - FIRST_PLANE)
         slope = normal / normal.dot(way)
     return slope
 
@@ -110,7 +110,7 @@ def meet_adjoint(
             d_own[a] -= d_t / d[a]
             d_d[a] -= d_t * t / d[a]
     if ti.static(variant.clipped):
-        if face >= PLANE:
+        if face >= FIRST_PLANE:
             slope = d_t * slope_of_cut(grid, rays, r, face)
             d_place -= scale * slope
             d_way -= t * slope
@@ -126,7 +126,7 @@ def meet_tangent(
         if a == face:
             dot_t = -(scale * moved.dot_origin[r, c][a] + t * moved.dot_index_direction[r, c][a]) / d[a]
     if ti.static(variant.clipped):
-        if face >= PLANE:
+        if face >= FIRST_PLANE:
             dot_place = scale * moved.dot_place_origin[r, c] + t * moved.dot_place_way[r, c]
             dot_t = -slope_of_cut(grid, rays, r, face).dot(dot_place)
     return dot_t

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from raymarch.viewer.server.server_process import EVERYWHERE, LOOPBACK
+from raymarch.viewer.server.server_process import ALL_ADDRESSES, LOOPBACK_ADDRESS
 from raymarch.viewer.server.wire import Wire
 
-Say = Callable[[str], None]
-CONTAINER = Path("/.dockerenv"), Path("/run/.containerenv")  # of Docker, of Podman
+Report = Callable[[str], None]
+CONTAINER_FILES = Path("/.dockerenv"), Path("/run/.containerenv")  # of Docker, of Podman
 
 
-def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
+def announce(server: Wire, result: Report, note: Report, *, browser: bool) -> None:
     """Report a server's URL and how another machine reaches it, and open a browser if there is one."""
     url = server.url
     result(url)
@@ -26,18 +26,18 @@ def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
         sys.stdout.flush()
     if line := ssh_line(urlsplit(url).port or 0, os.environ):
         note(f"this machine is a remote one; on yours run  {line}  and open the URL there")
-    elif browser and (why := no_browser(os.environ, sys.platform)):
+    elif browser and (why := no_browser_reason(os.environ, sys.platform)):
         note(f"no browser is opened, as {why}; open the URL in one")
     elif browser:
         threading.Thread(target=_open, args=(server.url_once, note), daemon=True).start()
-    container = any(path.exists() for path in CONTAINER)
-    bind, hosts = getattr(server, "bind", LOOPBACK), getattr(server, "hosts", ())
-    for line in ways_in(url, bind, hosts, os.environ, container=container):
+    container = any(path.exists() for path in CONTAINER_FILES)
+    bind, hosts = getattr(server, "bind", LOOPBACK_ADDRESS), getattr(server, "hosts", ())
+    for line in entry_hints(url, bind, hosts, os.environ, container=container):
         note(line)
     note("Ctrl-C ends it")
 
 
-def ways_in(
+def entry_hints(
     url: str, bind: str, hosts: tuple[str, ...], environment: Mapping[str, str], *, container: bool = False
 ) -> list[str]:
     """Notes on a page's address: behind a proxy, in a container, and from other machines.
@@ -48,13 +48,13 @@ def ways_in(
     """
     port, token = urlsplit(url).port, f"/?{urlsplit(url).query}"
     lines = []
-    if bind in EVERYWHERE or urlsplit(url).hostname not in ("127.0.0.1", "localhost", "::1"):
-        where = "all addresses of this machine" if bind in EVERYWHERE else bind
+    if bind in ALL_ADDRESSES or urlsplit(url).hostname not in ("127.0.0.1", "localhost", "::1"):
+        where = "all addresses of this machine" if bind in ALL_ADDRESSES else bind
         risk = "whoever reaches it and has the URL can look, save and steer, and what is sent is not encrypted"
         lines.append(f"it listens on {where}: {risk}")
-    if bind in EVERYWHERE and not hosts and not container:
+    if bind in ALL_ADDRESSES and not hosts and not container:
         lines.append("from another machine: give --allow-host NAME with the name or address that its browser uses")
-    if container and bind not in EVERYWHERE:
+    if container and bind not in ALL_ADDRESSES:
         start = f"docker run -p 127.0.0.1:{port}:{port} ... raymarch view FILE --port {port} --bind 0.0.0.0"
         lines.append(f"in a container nothing outside reaches 127.0.0.1; for a browser outside start it as  {start}")
     prefix = environment.get("JUPYTERHUB_SERVICE_PREFIX")
@@ -66,7 +66,7 @@ def ways_in(
     return lines
 
 
-def _open(url: str, note: Say) -> None:
+def _open(url: str, note: Report) -> None:
     """Start a browser. Every user of the machine can read its arguments."""
     try:
         opened = webbrowser.open(url)
@@ -99,7 +99,7 @@ def _user(environment: Mapping[str, str]) -> str:
         return "USER"
 
 
-def no_browser(environment: Mapping[str, str], platform: str) -> str:
+def no_browser_reason(environment: Mapping[str, str], platform: str) -> str:
     """Reason why no browser can be opened; "" if one can."""
     shown = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY") or environment.get("BROWSER")
     if platform.startswith(("linux", "freebsd")) and not shown:

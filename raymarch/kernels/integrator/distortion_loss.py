@@ -10,11 +10,11 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.mode import is_alive
-from raymarch.kernels.integrator.sample import in_index_space
+from raymarch.kernels.integrator.sample import index_ray
 from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.rays import (
     box_of,
@@ -22,8 +22,8 @@ from raymarch.kernels.rays.rays import (
     empty_steps,
     first_of,
     jitter_of,
+    origin_in_box,
     scale_of,
-    seen_from,
     shell_segment,
     step_at,
     steps_of,
@@ -45,7 +45,7 @@ def distortion_of_ray(
     later, W_end, S_end, each, backward: ti.template(),
 ):  # fmt: skip
     """(loss, W, S) of ray r; `backward` adds `each` times its gradient to the slot's density, the sums being known."""
-    o, d, _ = in_index_space(grid, rays, r)
+    o, d, _ = index_ray(grid, rays, r)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     phase, stretch = jitter_of(rays, variant, r)
     step = stretch * dt
@@ -53,7 +53,7 @@ def distortion_of_ray(
     W, S = ti.cast(0.0, float), ti.cast(0.0, float)
     for segment in range(ti.static(grid.segments)):
         box = box_of(grid, segment)
-        own, first = seen_from(grid, o, box), first_of(grid, box)
+        own, first = origin_in_box(grid, o, box), first_of(grid, box)
         near, far, _, _ = shell_segment(grid, own, d, segment)
         k, n = 0, steps_of(far - near, step, phase)
         while k <= n and far > near and is_alive(variant, T, min_transmittance):
@@ -64,7 +64,7 @@ def distortion_of_ray(
                 k += skip
             else:
                 cell = cell_of(p, first + grid.max_index[None])
-                f, place = p - cell, where(grid, cell)
+                f, place = p - cell, cell_index(grid, cell)
                 x = gather(grid.density, place, f) + shift
                 T_after = T * ti.exp(-activation.density(variant, x) * inverse_scale * width)
                 w = T - T_after
@@ -106,7 +106,7 @@ def distortion_adjoint(
     weight: ti.f64,
 ):  # fmt: skip
     """d_density += loss.grad times the derivative of `distortion`, in the slots of the march's adjoint."""
-    if ti.static(runtime.on_cpu()):
+    if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * grid.slots):
             if i % TASK_STRIDE == 0:
                 slot = i // TASK_STRIDE

@@ -9,21 +9,21 @@ import click
 if TYPE_CHECKING:
     from raymarch.viewer.server.server_process import ServerProcess
 
-HERE = "raymarch.viewer"  # of a context's notes
+NOTES_KEY = "raymarch.viewer"  # of a context's notes
 
 
-def _kept(context: click.Context, option: click.Parameter, value: Any) -> None:
+def _store_option(context: click.Context, option: click.Parameter, value: Any) -> None:
     if value:
-        context.meta.setdefault(HERE, {})[option.name] = value
+        context.meta.setdefault(NOTES_KEY, {})[option.name] = value
 
 
 def server_options(of: str = "") -> Any:
-    """Options --bind and --allow-host, which `server` reads; `of` begins their help."""
+    """Options --bind and --allow-host, which `make_server` reads; `of` begins their help."""
     bind = click.option(
         "--bind",
         metavar="ADDRESS",
         expose_value=False,
-        callback=_kept,
+        callback=_store_option,
         help=f"{of}address to listen on, 127.0.0.1 if not given; 0.0.0.0 in a container, whose port is published.",
     )
     hosts = click.option(
@@ -32,25 +32,25 @@ def server_options(of: str = "") -> Any:
         metavar="NAME",
         multiple=True,
         expose_value=False,
-        callback=_kept,
+        callback=_store_option,
         help=f"{of}answer to this name too, as a proxy's lab.example.org; may be given again.",
     )
     return lambda command: bind(hosts(command))
 
 
-def given() -> tuple[str, ...]:
+def given_options() -> tuple[str, ...]:
     """Options of those that stand on the command line."""
     names = {"bind": "--bind", "hosts": "--allow-host"}
-    return tuple(names[name] for name in click.get_current_context().meta.get(HERE, {}))
+    return tuple(names[name] for name in click.get_current_context().meta.get(NOTES_KEY, {}))
 
 
-def server(port: int) -> ServerProcess:
+def make_server(port: int) -> ServerProcess:
     """Server of the viewer's pages, as the options of this command say."""
     from raymarch.errors import RaymarchError
     from raymarch.viewer.server.server_process import ServerProcess
 
     try:
-        return ServerProcess(port, **click.get_current_context().meta.get(HERE, {}))
+        return ServerProcess(port, **click.get_current_context().meta.get(NOTES_KEY, {}))
     except RaymarchError as error:
         if not str(error).startswith("host "):
             raise

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.checks import (
-    LARGEST,
-    WORLD,
+    MAX_COORDINATE,
+    MAX_NUMBER,
     Check,
     Colour,
     Numbers,
@@ -23,24 +23,24 @@ from raymarch.arguments.checks import (
     vector,
     whole,
 )
-from raymarch.arguments.declared import held, hold
-from raymarch.errors import RaymarchError, short
+from raymarch.arguments.declared import checked_field, validate_fields
+from raymarch.errors import RaymarchError, short_value
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import CLIP, Clip
-from raymarch.geometry.pose import PLACE
+from raymarch.geometry.pose import POSITION
 from raymarch.kernels.modes.registry import MODES
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
 from raymarch.volumes.transfer_function import TRANSFER, TransferFunction
 
-MOST_SIDE = 4096  # pixels
-MOST_EYES = 1000  # of a path
+MAX_SIDE = 4096  # pixels
+MAX_PATH_CAMERAS = 1000  # of a path
 NUMBER = whole(0, 2**53)
-PIXELS = whole(1, MOST_SIDE)
+PIXELS = whole(1, MAX_SIDE)
 
 
 @dataclass(frozen=True, eq=False)
-class Eye:
+class ViewerCamera:
     """Camera of a page, and the size of its picture.
 
     Attributes:
@@ -55,19 +55,19 @@ class Eye:
     Raises RaymarchError for what is out of range.
     """
 
-    id: int = held(NUMBER, 0)
-    position: Numbers = held(PLACE, None)
-    target: Numbers = held(PLACE, (0.0, 0.0, 0.0))
-    up: Numbers = held(PLACE, (0.0, 0.0, 1.0))
-    fov: float = held(number(0, 180, above=True, below=True, unit="degree"), 40.0)
-    orthographic: bool = held(flag, False)
-    width: int = held(PIXELS, 512)
-    height: int = held(PIXELS, 512)
-    moving: bool = held(flag, False)
-    view: int | None = held(optional(NUMBER), None)
+    id: int = checked_field(NUMBER, 0)
+    position: Numbers = checked_field(POSITION, None)
+    target: Numbers = checked_field(POSITION, (0.0, 0.0, 0.0))
+    up: Numbers = checked_field(POSITION, (0.0, 0.0, 1.0))
+    fov: float = checked_field(number(0, 180, above=True, below=True, unit="degree"), 40.0)
+    orthographic: bool = checked_field(flag, False)
+    width: int = checked_field(PIXELS, 512)
+    height: int = checked_field(PIXELS, 512)
+    moving: bool = checked_field(flag, False)
+    view: int | None = checked_field(optional(NUMBER), None)
 
     def __post_init__(self) -> None:
-        hold(self, "camera")
+        validate_fields(self, "camera")
 
     def camera(self, cameras: Sequence[Camera] = ()) -> Camera:
         """Camera of it; of a `view` that of the image set, as large as fits into width and height."""
@@ -83,12 +83,12 @@ class Eye:
         away = float(np.linalg.norm(np.subtract(self.target, self.position)))
         return Camera.orthographic(*place, size=2 * away * math.tan(math.radians(self.fov) / 2), **how)
 
-    def sized(self, width: int, height: int) -> Eye:
+    def sized(self, width: int, height: int) -> ViewerCamera:
         """The same camera at rest, with a picture of another size."""
         return replace(self, width=width, height=height, moving=False)
 
 
-def eye_of(message: Mapping[str, Any]) -> Eye:
+def camera_of_message(message: Mapping[str, Any]) -> ViewerCamera:
     """Camera of a page's message; RaymarchError for a message that describes none.
 
     Example:
@@ -97,31 +97,33 @@ def eye_of(message: Mapping[str, Any]) -> Eye:
     """
     said = {name: value for name, value in message.items() if name not in ("type", "page")}
     for name in said:
-        if name not in Eye.__dataclass_fields__:
-            names = ", ".join(Eye.__dataclass_fields__)
+        if name not in ViewerCamera.__dataclass_fields__:
+            names = ", ".join(ViewerCamera.__dataclass_fields__)
             raise RaymarchError(f"camera has {str(name)[:40]!r}, want some of {names}; leave it out")
-    eye = Eye(**said)
+    eye = ViewerCamera(**said)
     if eye.view is None:
         eye.camera()  # what cannot be one is said now
     return eye
 
 
-def eyes_of(message: Mapping[str, Any], least: int) -> list[Eye]:
+def cameras_of_path(message: Mapping[str, Any], least: int) -> list[ViewerCamera]:
     """Cameras of a page's list, all of the message's picture size; RaymarchError for too few or too many."""
     cameras = message.get("cameras")
-    if not isinstance(cameras, list) or not least <= len(cameras) <= MOST_EYES:
-        raise RaymarchError(f"cameras is {short(cameras)}, want a list of {least} to {MOST_EYES}; add views first")
+    if not isinstance(cameras, list) or not least <= len(cameras) <= MAX_PATH_CAMERAS:
+        raise RaymarchError(
+            f"cameras is {short_value(cameras)}, want a list of {least} to {MAX_PATH_CAMERAS}; add views first"
+        )
     size = {name: message.get(name, 512) for name in ("width", "height")}
     for each in cameras:
         if not isinstance(each, Mapping):
-            raise RaymarchError(f"camera is {short(each)}, want a mapping; add views first")
-    return [eye_of({**each, **size}) for each in cameras]
+            raise RaymarchError(f"camera is {short_value(each)}, want a mapping; add views first")
+    return [camera_of_message({**each, **size}) for each in cameras]
 
 
 # The look of a picture: mode, step, table, iso value, clip, exposure and the like.
 
-EXTRAS = ("image", "depth", "opacity", "normals")
-FLAT = Shading(ambient=1.0, diffuse=0.0, specular=0.0)
+PICTURE_KINDS = ("image", "depth", "opacity", "normals")
+FLAT_SHADING = Shading(ambient=1.0, diffuse=0.0, specular=0.0)
 STOPS = number(-10, 10)
 
 
@@ -129,17 +131,17 @@ STOPS = number(-10, 10)
 class Slice:
     """Slice of a volume, perpendicular to the world's axis 0, 1 or 2, at a position [world unit]."""
 
-    axis: int = held(whole(0, 2), 2)
-    position: float = held(number(-WORLD, WORLD), 0.0)
+    axis: int = checked_field(whole(0, 2), 2)
+    position: float = checked_field(number(-MAX_COORDINATE, MAX_COORDINATE), 0.0)
 
     def __post_init__(self) -> None:
-        hold(self, "slice")
+        validate_fields(self, "slice")
 
 
 def _slice(value: Any) -> Slice:
     if isinstance(value, Slice):
         return value
-    return Slice(**_named(value, "slice", ("axis", "position")))
+    return Slice(**_require_names(value, "slice", ("axis", "position")))
 
 
 def _table(value: Any) -> TransferFunction:
@@ -149,21 +151,21 @@ def _table(value: Any) -> TransferFunction:
 def _clip(value: Any) -> Clip:
     if isinstance(value, Clip):
         return value
-    corners = _named(value, "clip", ("lower", "upper"))
+    corners = _require_names(value, "clip", ("lower", "upper"))
     return Clip(box=(corners["lower"], corners["upper"]))
 
 
 def _window(value: Any) -> tuple[float, float]:
-    low, high = vector(2, -LARGEST, LARGEST).read(value)
+    low, high = vector(2, -MAX_NUMBER, MAX_NUMBER).read(value)
     if not low < high:
         raise ValueError
     return low, high
 
 
-def _named(value: Any, what: str, names: tuple[str, ...]) -> dict[str, Any]:
+def _require_names(value: Any, what: str, names: tuple[str, ...]) -> dict[str, Any]:
     """Mapping of these names, no other."""
     if not isinstance(value, Mapping) or set(value) != set(names):
-        raise RaymarchError(f"{what} is {short(value)}, want a mapping of {' and '.join(names)}")
+        raise RaymarchError(f"{what} is {short_value(value)}, want a mapping of {' and '.join(names)}")
     return dict(value)
 
 
@@ -190,20 +192,20 @@ class Look:
     Raises RaymarchError for what is out of range.
     """
 
-    mode: str = held(one_of(*MODES), next(iter(MODES)))
-    step: float = held(number(0.05, 8), 0.5)
-    exposure: float = held(STOPS, 0.0)
-    background: Colour | None = held(optional(colour), None)
-    table: TransferFunction | None = held(optional(Check(TRANSFER.wanted, _table)), None)
-    iso: float | None = held(optional(number()), None)
-    clip: Clip | None = held(optional(Check(CLIP.wanted, _clip)), None)
-    shading: bool = held(flag, False)
-    slice: Slice | None = held(optional(Check("an axis and a position", _slice)), None)
-    window: tuple[float, float] | None = held(optional(WINDOW), None)
-    extras: str = held(one_of(*EXTRAS), EXTRAS[0])
+    mode: str = checked_field(one_of(*MODES), next(iter(MODES)))
+    step: float = checked_field(number(0.05, 8), 0.5)
+    exposure: float = checked_field(STOPS, 0.0)
+    background: Colour | None = checked_field(optional(colour), None)
+    table: TransferFunction | None = checked_field(optional(Check(TRANSFER.wanted, _table)), None)
+    iso: float | None = checked_field(optional(number()), None)
+    clip: Clip | None = checked_field(optional(Check(CLIP.wanted, _clip)), None)
+    shading: bool = checked_field(flag, False)
+    slice: Slice | None = checked_field(optional(Check("an axis and a position", _slice)), None)
+    window: tuple[float, float] | None = checked_field(optional(WINDOW), None)
+    extras: str = checked_field(one_of(*PICTURE_KINDS), PICTURE_KINDS[0])
 
     def __post_init__(self) -> None:
-        hold(self)
+        validate_fields(self)
 
     def changed(self, message: Mapping[str, Any]) -> Look:
         """Look changed by a page's message; RaymarchError, and no change, if any part of it is wrong.
@@ -225,7 +227,7 @@ class Look:
         if rule.classifies:
             own = {"transfer": self.table or table, "shading": Shading() if self.shading else None}
         if "iso" in rule.parameters:
-            own = {"iso": iso if self.iso is None else self.iso, "shading": None if self.shading else FLAT}
+            own = {"iso": iso if self.iso is None else self.iso, "shading": None if self.shading else FLAT_SHADING}
         return March(step=self.step, mode=self.mode, clip=self.clip, **own)
 
     def record(self) -> dict[str, Any]:

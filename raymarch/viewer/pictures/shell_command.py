@@ -13,17 +13,17 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.kernels.modes.registry import MODES
 from raymarch.rendering.march_settings import supersample_of
-from raymarch.viewer.pictures.eye import Eye, Look
-from raymarch.viewer.pictures.source import FitSource, Source, VolumeSource
+from raymarch.viewer.pictures.picture_source import FitSource, Source, VolumeSource
+from raymarch.viewer.pictures.viewer_camera import Look, ViewerCamera
 from raymarch.volumes.default_table import default_table
 from raymarch.volumes.transfer_function import TransferFunction
 
-OUT = "picture"  # folder of the picture
-UNNAMED = "volume.h5"
-MAPS = ("viridis", "bone", "gray", "inferno", "magma", "plasma", "cividis", "turbo")
+PICTURE_FOLDER = "picture"  # folder of the picture
+UNNAMED_FILE = "volume.h5"
+COLOUR_MAPS = ("viridis", "bone", "gray", "inferno", "magma", "plasma", "cividis", "turbo")
 
 
-def command_of(source: Source, file: str, eye: Eye, look: Look, window: Any = None) -> tuple[str, list[str]]:
+def command_of(source: Source, file: str, eye: ViewerCamera, look: Look, window: Any = None) -> tuple[str, list[str]]:
     """Command line that makes the picture a page shows, and the settings that it cannot express.
 
     Args:
@@ -34,8 +34,10 @@ def command_of(source: Source, file: str, eye: Eye, look: Look, window: Any = No
     if isinstance(source, FitSource):
         raise RaymarchError("command: a running fit is in no file yet; copy it when the fit is done")
     if not file:
-        notes.append(f"save the volume first, in Python by rm.save(volume, '{UNNAMED}'), or put your file's name there")
-    words = ["raymarch", "slices" if look.slice is not None else "render", file or UNNAMED]
+        notes.append(
+            f"save the volume first, in Python by rm.save(volume, '{UNNAMED_FILE}'), or put your file's name there"
+        )
+    words = ["raymarch", "slices" if look.slice is not None else "render", file or UNNAMED_FILE]
     if look.slice is not None:
         words += _slices(source, look, notes)
     else:
@@ -43,7 +45,7 @@ def command_of(source: Source, file: str, eye: Eye, look: Look, window: Any = No
             notes.append("the camera is the page's, without the lens and the frame of the photograph's")
         words += ["--position", _list(eye.position), "--target", _list(eye.target), "--up", _list(eye.up)]
         words += ["--fov", repr(float(eye.fov)), "--size", f"{eye.width},{eye.height}"]
-        words += ["--orthographic"] * eye.orthographic + _look(source, look, window, notes) + ["--out", OUT]
+        words += ["--orthographic"] * eye.orthographic + _look(source, look, window, notes) + ["--out", PICTURE_FOLDER]
     if look.exposure != 0:
         notes.append("exposure is not in the command, which writes the picture without it")
     return (subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)), notes
@@ -103,7 +105,7 @@ def table_words(source: Source, table: TransferFunction) -> str:
     """Transfer function as the option --table takes it: the name and ends of a colour map, or else the knots."""
     if isinstance(source, VolumeSource):
         ends = float(table.values[0]), float(table.values[-1]), float(table.opacities[-1])
-        for name in MAPS:
+        for name in COLOUR_MAPS:
             try:
                 made = default_table(source.seen, name, *ends)
             except RaymarchError:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import output
-from raymarch.cli.option_kinds import Whole, packed
+from raymarch.cli.option_kinds import Whole, pack_options
 
 if TYPE_CHECKING:
     from raymarch.runtime import Runtime
 
-IMPORTER = "<frozen importlib._bootstrap>"  # whose frame stands above that of each module that is imported
+IMPORT_FRAME_FILE = "<frozen importlib._bootstrap>"  # whose frame stands above that of each module that is imported
 
 
 arch = click.option(
@@ -27,14 +27,14 @@ arch = click.option(
 threads = click.option("--threads", type=Whole(1, 1024), metavar="N", help="Of the CPU; one a core if not given.")
 
 
-def spare_searches() -> None:
+def name_importer() -> None:
     """Have Python's `inspect` know which module its importer is, before anything with kernels is imported.
 
     `ti.func` and `ti.kernel` ask for the source about the frame two above theirs, in case it is a class. Of a module's
     functions that is the importer's, which has none: `inspect` goes through all modules to find that out, each time,
     together a quarter of a second of a command. The answer is the same.
     """
-    getattr(inspect, "modulesbyfile", {}).setdefault(IMPORTER, "_frozen_importlib")
+    getattr(inspect, "modulesbyfile", {}).setdefault(IMPORT_FRAME_FILE, "_frozen_importlib")
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,12 @@ class Device:
         from raymarch.system.resources import cores
 
         if self.threads and self.threads > cores():
-            output.note(f"note: {self.threads} threads on {cores()} cores; more than one a core makes nothing faster")
+            output.print_note(
+                f"note: {self.threads} threads on {cores()} cores; more than one a core makes nothing faster"
+            )
         return start(self.arch, threads=self.threads)
 
 
-def computed_on(command: Any) -> Any:
+def device_options(command: Any) -> Any:
     """Options of the device, given to a command as `device`, a record of them."""
-    return arch(threads(packed(Device, "device")(command)))
+    return arch(threads(pack_options(Device, "device")(command)))

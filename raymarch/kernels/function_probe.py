@@ -4,7 +4,7 @@ before it is compiled into a march or a fit."""
 import taichi as ti
 from taichi.lang.expr import Expr
 
-NUMBERS = ti.types.ndarray(dtype=ti.f64, ndim=1)
+NUMBER_ARRAY = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
 
 class NotANumber(Exception):
@@ -29,7 +29,7 @@ def reason_of(error: Exception) -> str:
 
 
 @ti.kernel
-def evaluate(function: ti.template(), x: NUMBERS, y: NUMBERS):
+def evaluate(function: ti.template(), x: NUMBER_ARRAY, y: NUMBER_ARRAY):
     """y = function(x) in the process's precision, x and y of one length."""
     for i in range(x.shape[0]):
         if ti.static(is_number(function(ti.cast(x[i], float)))):

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.viewer.pictures.eye import Eye, eye_of
 from raymarch.viewer.pictures.frame_maker import Frame, FrameMaker
-from raymarch.viewer.pictures.save import saved
+from raymarch.viewer.pictures.saved_files import make_file
+from raymarch.viewer.pictures.viewer_camera import ViewerCamera, camera_of_message
 
 Task = Iterator["tuple[dict[str, Any], bytes | None] | None"]
 Send = Callable[[dict[str, Any], "bytes | None"], None]
-IN_MOTION = 0.5  # seconds after its last message for which an eye that says that it moves is believed
-MOST_TASKS = 256
+MAX_MOTION_AGE = 0.5  # seconds after its last message for which an eye that says that it moves is believed
+MAX_TASKS = 256
 log = logging.getLogger("raymarch")
 
 
@@ -42,9 +42,9 @@ class Page:
         self._rushed = self._again = False
         self._tasks: deque[Task] = deque()
         self._saving: Task | None = None  # the last file that was asked for, done or not
-        self.said = -IN_MOTION
+        self.said = -MAX_MOTION_AGE
 
-    eye: Eye | None
+    eye: ViewerCamera | None
 
     @property
     def busy(self) -> bool:
@@ -54,7 +54,7 @@ class Page:
     @property
     def moving(self) -> bool:
         """Whether somebody moves."""
-        return self.eye is not None and self.eye.moving and time.monotonic() - self.said < IN_MOTION
+        return self.eye is not None and self.eye.moving and time.monotonic() - self.said < MAX_MOTION_AGE
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Process a message of the page."""
@@ -63,12 +63,12 @@ class Page:
         except RaymarchError as error:
             self.refuse(error)
         except Exception as error:  # a fault of ours, or memory: no fit shall end by what a page says
-            self.refuse(_fault(error))
+            self.refuse(_fault_message(error))
 
     def _take(self, message: Mapping[str, Any]) -> None:
         match message.get("type"):
             case "camera":
-                self.eye, self.said = eye_of(message), time.monotonic()
+                self.eye, self.said = camera_of_message(message), time.monotonic()
                 self.maker.camera(self.eye)
                 self.draw()
             case "look":
@@ -79,7 +79,7 @@ class Page:
             case "save" if message.get("what") == "cancel":
                 self._cancel()
             case "save":
-                self._saving = saved(self.maker, self.eye, self.look, message)
+                self._saving = make_file(self.maker, self.eye, self.look, message)
                 self._add(self._saving)
             case "probe":
                 self.send(self.maker.probe(self.eye, self.look, message), None)
@@ -90,7 +90,7 @@ class Page:
                 raise RaymarchError(f"type is {str(other)[:40]!r}, {wanted}; leave it out")
 
     def _add(self, task: Task) -> None:
-        if len(self._tasks) >= MOST_TASKS:
+        if len(self._tasks) >= MAX_TASKS:
             raise RaymarchError("too much is asked for at once; wait for what comes")
         self._tasks.append(task)
 
@@ -107,7 +107,7 @@ class Page:
         if self.eye is None:
             raise RaymarchError("command: no camera was said yet; look at something first")
         size = {name: message.get(name, getattr(self.eye, name)) for name in ("width", "height", "fov")}
-        text, notes = self.maker.command(eye_of({**vars(self.eye), **size, "moving": False}), self.look)
+        text, notes = self.maker.command(camera_of_message({**vars(self.eye), **size, "moving": False}), self.look)
         self.send({"type": "command", "text": text, "notes": notes}, None)
 
     def _photo(self, message: Mapping[str, Any]) -> Task:
@@ -140,9 +140,9 @@ class Page:
         for name in ("table", "iso"):
             if getattr(self.look, name) == getattr(own, name):
                 self.look = replace(self.look, **{name: getattr(new, name)})
-        if not _shows(maker, {"slice": self.look.slice}):
+        if not _shown_pixels(maker, {"slice": self.look.slice}):
             self.look = replace(self.look, slice=None)
-        if not (keep and _shows(maker, {"mode": self.look.mode})):
+        if not (keep and _shown_pixels(maker, {"mode": self.look.mode})):
             self.look = maker.look()
         self.draw()
 
@@ -162,7 +162,7 @@ class Page:
                 self._frames = None
             elif self._tasks:
                 self._tasks.popleft()
-            self.refuse(error if isinstance(error, RaymarchError) else _fault(error))
+            self.refuse(error if isinstance(error, RaymarchError) else _fault_message(error))
         return self.busy
 
     def _draw_on(self, frames: Iterator[Frame | None]) -> None:
@@ -182,7 +182,7 @@ class Page:
         self.complain(str(error))
 
 
-def _shows(maker: FrameMaker, said: Mapping[str, Any]) -> bool:
+def _shown_pixels(maker: FrameMaker, said: Mapping[str, Any]) -> bool:
     """Whether a volume can be shown with a look."""
     try:
         maker.changed(maker.look(), said)
@@ -191,7 +191,7 @@ def _shows(maker: FrameMaker, said: Mapping[str, Any]) -> bool:
     return True
 
 
-def _fault(error: Exception) -> RaymarchError:
+def _fault_message(error: Exception) -> RaymarchError:
     """Message for a page about a program error or lack of memory. The log gets the traceback."""
     log.debug("viewer", exc_info=error)
     return RaymarchError(f"the picture could not be made: {one_line(error)}")

@@ -2,17 +2,18 @@
 
 `remaining` and `carry` go along a ray together: remaining / carry is what the image gains by a unit of T. A mode with a
 `power` has it all from the image it made: carry is T, and `remaining` starts as all that depends on it. Any other mode
-looks ahead wherever less than `FADED` of a change of T would come through a sample; one that saturates, reach the next.
+looks ahead wherever less than `LOOKAHEAD_FRACTION` of a change of T would come through a sample; one that saturates,
+reach the next.
 """
 
 import taichi as ti
 
-from raymarch.kernels.field.tables import classified
-from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive, sloping
-from raymarch.kernels.integrator.sample import colour_at, fetch, located, ray_segment
+from raymarch.kernels.field.tables import classify
+from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive, unclamped
+from raymarch.kernels.integrator.sample import colour_at, fetch, locate, ray_segment
 from raymarch.kernels.rays.rays import empty_steps, place_of
 
-FADED = 0.1  # of the accuracy is lost as its inverse
+LOOKAHEAD_FRACTION = 0.1  # of the accuracy is lost as its inverse
 
 
 @ti.func
@@ -21,21 +22,21 @@ def remaining_at_first(rays: ti.template(), variant: ti.template(), r, backgroun
     d_image = rays.image.grad[r]
     remaining, carry = rays.image[r].dot(d_image), ti.cast(1.0, float)
     if ti.static(variant.mode.power == 0):
-        remaining = sloping(rays.image[r][3]) * gain_behind(variant, d_image, background)
+        remaining = unclamped(rays.image[r][3]) * background_gain(variant, d_image, background)
     elif ti.static(variant.mode.looks_ahead):
         carry = ti.cast(0.0, float)
     return remaining, carry
 
 
 @ti.func
-def gain_behind(variant: ti.template(), d_image, background):
+def background_gain(variant: ti.template(), d_image, background):
     """Gain of the image by a unit of the T behind the box."""
     seen = background_of(variant, background)
     return d_image[3] + (d_image[0] * seen[0] + d_image[1] * seen[1] + d_image[2] * seen[2])
 
 
 @ti.func
-def gain_ahead(
+def lookahead_gain(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, k, T,
     dt, min_transmittance, min_weight, background,
 ):  # fmt: skip
@@ -52,9 +53,9 @@ def gain_ahead(
             if skip > 0:
                 k += skip
             else:
-                cell, f = located(grid, p)
+                cell, f = locate(grid, p)
                 raw = fetch(grid, cell, f)
-                tau, raw = classified(rays, variant, raw, shift, inverse_scale, width)
+                tau, raw = classify(rays, variant, raw, shift, inverse_scale, width)
                 weight, T_after = composite(variant, T, tau)
                 dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T, ti.cast(0.0, float))
                 if dot_weight != 0 and contributes(variant, weight, min_weight):
@@ -62,7 +63,7 @@ def gain_ahead(
                 T, dot_T = T_after, dot_T_after
                 k += 1
         k = 0
-    return gain + dot_T * gain_behind(variant, d_image, background)
+    return gain + dot_T * background_gain(variant, d_image, background)
 
 
 @ti.func
@@ -74,9 +75,9 @@ def remaining_again(
 
     Where that is says `ahead`: (r, s, number of the next sample, dt, min_transmittance, background).
     """
-    if ti.abs(carry) < FADED:
+    if ti.abs(carry) < LOOKAHEAD_FRACTION:
         r, s, k, dt, min_transmittance, background = ahead
-        remaining = gain_ahead(grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background)
+        remaining = lookahead_gain(grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background)
         carry = ti.cast(1.0, float)
     return remaining, carry
 
