@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from raymarch import runtime
 from raymarch.arguments.checks import one_of
 from raymarch.arguments.declared import checked_field, validate_fields
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import replace_file
 from raymarch.io.files.strict import read_json
-from raymarch.runtime.kernel_cache import cache_folder
+from raymarch.runtime.kernel_cache import CACHE_VARIABLE, cache_folder
 from raymarch.system.versions import version_of
 
 log = logging.getLogger(__name__)
@@ -139,7 +138,7 @@ def save_choice(measured: Mapping[str, int]) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RaymarchError(
-            f"{file}: cannot be written ({one_line(error)}); set {runtime.CACHE} to a folder"
+            f"{file}: cannot be written ({one_line(error)}); set {CACHE_VARIABLE} to a folder"
         ) from error
     with replace_file(file) as temporary:
         temporary.write_text(json.dumps(record) + "\n", encoding="utf-8")

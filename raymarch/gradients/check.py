@@ -71,7 +71,7 @@ def check_rows(
     for _ in range(pairs):
         w = rng.normal(size=(len(seen.rays), 4))
         gradient = seen.adjoint(w)
-        found: list[Parameters] = [gradient] if seen.alone else gradient
+        found = [gradient] if isinstance(gradient, Parameters) else list(gradient)
         tried.append((w, found))
     rows = []
     for i in range(len(seen.volumes)):

@@ -362,11 +362,11 @@ def add_alpha(
 
     def made(image: np.ndarray, file: Path, header: Header, alpha: Path | None) -> np.ndarray:
         height, width = image.shape[:2]
-        whole = image if read_header[:2] == (width, height) else decode([file], found=[read_header], for_fit=False)[0]
+        whole = image if header[:2] == (width, height) else decode([file], found=[header], for_fit=False)[0]
         cover = whole[..., 3].copy() if whole.shape[2] == 4 else np.full(whole.shape[:2], 255, np.uint8)
         if alpha is not None:
             red = decode_alpha(alpha, of_alpha[alpha])
-            cover = _linear(turn_upright(red, turn_with(read_header, of_alpha[alpha], True)))
+            cover = _linear(turn_upright(red, turn_with(header, of_alpha[alpha], True)))
         for colour in colours:
             cover[(whole[..., :3] == colour).all(-1)] = 0
         return shrink(np.dstack([whole[..., :3], cover]), width, height)

@@ -214,7 +214,7 @@ def turn_upright(image: np.ndarray, orientation: int) -> np.ndarray:
 
 def decode_alpha(path: Path, header: Header) -> np.ndarray:
     """Red (height, width) uint8 of a file that holds the alpha of an image, as it is stored, upright."""
-    return _decode_file(path, read_header, shown=False)[..., 0]
+    return _decode_file(path, header, shown=False)[..., 0]
 
 
 def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], folder: Path, for_fit: bool) -> None:
@@ -235,7 +235,7 @@ def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], fold
 
 
 def _fill(out: np.ndarray, path: Path, header: Header) -> None:
-    out[:] = shrink(_decode_file(path, read_header), out.shape[1], out.shape[0])
+    out[:] = shrink(_decode_file(path, header), out.shape[1], out.shape[0])
 
 
 def _decode_file(path: Path, header: Header, shown: bool = True) -> np.ndarray:
@@ -258,9 +258,9 @@ def _decode_file(path: Path, header: Header, shown: bool = True) -> np.ndarray:
             ) from None
         except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
-        turn = 1 if is_turned_by_pillow(image) else read_header.orientation
+        turn = 1 if is_turned_by_pillow(image) else header.orientation
     full = turn_upright(full, turn)
     # which the file's own header belies
-    if full.shape != (read_header.height, read_header.width, read_header.channels):
+    if full.shape != (header.height, header.width, header.channels):
         raise RaymarchError(f"{path}: image is damaged (decoded to {full.shape}); export it again")
     return full
