@@ -11,6 +11,7 @@ from raymarch.views.display_values import MAX_SUPERSAMPLE
 
 DOCUMENTS = (
     "docs/design.md",
+    "docs/where-is.md",
     "docs/words.md",
     "docs/extending.md",
     "docs/write-a-mode.md",
