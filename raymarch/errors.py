@@ -29,7 +29,7 @@ def escape(text: str) -> str:
     """Text in one line, with all that is not printable as escapes: names of files may hold newlines and colour codes.
 
     Example:
-        >>> escaped("two\\nlines")
+        >>> escape("two\\nlines")
         'two\\\\nlines'
     """
     text = decode_names(text)
@@ -42,7 +42,7 @@ def decode_names(text: str) -> str:
     """Text with the names of files in letters where a shell without UTF-8 gave them as bytes.
 
     Example:
-        >>> in_letters("\\udcce\\udca4.png")
+        >>> decode_names("\\udcce\\udca4.png")
         'Τ.png'
     """
     with suppress(UnicodeError):
@@ -74,7 +74,7 @@ def program_fault(error: BaseException, what: str = "read") -> str:
     """Words for an exception that is likely a fault of raymarch's and not of the user's file.
 
     Example:
-        >>> fault_of_ours(KeyError("axes"))
+        >>> program_fault(KeyError("axes"))
         "raymarch could not read this (KeyError: 'axes'), which is likely a fault of raymarch and not of the file; \
 please report it with the file's header"
     """
@@ -89,7 +89,7 @@ def first_names(names: Sequence[str], most: int = 5) -> str:
     """First few of the names, for a message.
 
     Example:
-        >>> named(["r_0", "r_1", "r_2"], most=2)
+        >>> first_names(["r_0", "r_1", "r_2"], most=2)
         'r_0, r_1, ...'
     """
     return ", ".join(map(escape, names[:most])) + (", ..." if len(names) > most else "")
@@ -99,7 +99,7 @@ def short_value(value: object) -> str:
     """Value for a message, cut to a line.
 
     Example:
-        >>> short([1, 2, 3])
+        >>> short_value([1, 2, 3])
         'a list of 3'
     """
     if value is None:
@@ -112,7 +112,7 @@ def distinct_figures(*values: float, step: float = 0.0, least: int = 6) -> list[
     """Texts of numbers with as many figures as tell them apart, and tell each to a tenth of `step`; at least so many.
 
     Example:
-        >>> figures(999.9999, 1000.0001), figures(0.5, 2.0), figures(5400000.85, step=0.1)
+        >>> distinct_figures(999.9999, 1000.0001), distinct_figures(0.5, 2.0), distinct_figures(5400000.85, step=0.1)
         (['999.9999', '1000.0001'], ['0.5', '2'], ['5400000.85'])
     """
     largest, several = max(map(abs, values), default=0.0), sorted({float(x) for x in values})

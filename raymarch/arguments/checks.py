@@ -78,7 +78,7 @@ def describe_value(value: object) -> str:
     """Short description of a value for a message, on one line.
 
     Example:
-        >>> shown(np.zeros((2, 4))), shown("wide"), shown(len)
+        >>> describe_value(np.zeros((2, 4))), describe_value("wide"), describe_value(len)
         ('a float64 array (2, 4)', "'wide'", 'a function')
     """
     if isinstance(value, type):

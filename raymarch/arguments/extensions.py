@@ -41,7 +41,7 @@ def callback_rule(call: str, gives: str) -> Check:
     """Rule for a callback that a record must have, called as `call`, that returns `gives`.
 
     Example:
-        >>> part("detect(path)", "True or False")("detect", None)
+        >>> callback_rule("detect(path)", "True or False")("detect", None)
         Traceback (most recent call last):
         raymarch.errors.RaymarchError: detect is None, want a function detect(path) that returns True or False
     """
@@ -52,7 +52,7 @@ def record_label(record: NamedRecord) -> str:
     """Name of a record for messages: its class and its own name.
 
     Example:
-        >>> owner_of(Reader("my set", lambda folder: True, lambda folder, split, **_: None))
+        >>> record_label(Reader("my set", lambda folder: True, lambda folder, split, **_: None))
         "reader 'my set'"
     """
     return f"{type(record).__name__.lower()} {describe_value(record.name)}"

@@ -33,9 +33,10 @@ def similar_names(given: object, names: Iterable[object]) -> list[str]:
     """Names that may be meant by one that is none of them, the likeliest first; none where nothing is near.
 
     Example:
-        >>> guesses("MIP", ["additive", "maximum"]), guesses("X-Ray", ["x-ray"]), guesses("lr", ["lr_colour", "steps"])
+        >>> (similar_names("MIP", ["additive", "maximum"]), similar_names("X-Ray", ["x-ray"]),
+        ...  similar_names("lr", ["lr_colour", "steps"]))
         (['maximum'], ['x-ray'], ['lr_colour'])
-        >>> guesses("quikc", ["quick", "default"]), guesses("quick", ["gold"])
+        >>> similar_names("quikc", ["quick", "default"]), similar_names("quick", ["gold"])
         (['quick'], [])
     """
     if not isinstance(given, str) or not given:

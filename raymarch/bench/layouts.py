@@ -88,7 +88,8 @@ def fastest_block(times: dict[int, list[float]]) -> int:
     """Block to keep: the fastest, if by its best and by the median of all rounds it clearly beats the first.
 
     Example:
-        >>> faster({2: [1.0, 1.1, 1.2], 1: [0.8, 0.9, 0.9]}), faster({2: [1.0, 1.1, 1.2], 1: [0.97, 1.1, 1.2]})
+        >>> (fastest_block({2: [1.0, 1.1, 1.2], 1: [0.8, 0.9, 0.9]}),
+        ...  fastest_block({2: [1.0, 1.1, 1.2], 1: [0.97, 1.1, 1.2]}))
         (1, 2)
     """
     default = next(iter(times))

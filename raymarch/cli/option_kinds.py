@@ -25,7 +25,7 @@ def number_of(text: str, units: Mapping[str, float] | None = None) -> float:
     """Number as it is typed, with a minus sign of any script and a unit that the option knows; ValueError for others.
 
     Example:
-        >>> number_of("\u221220\u00b0", DEGREES)
+        >>> number_of("\u221220\u00b0", DEGREE_UNITS)
         -20.0
     """
     text = text.translate(MINUS_SIGNS).strip()
@@ -39,7 +39,7 @@ def number_question(text: str) -> str:
     """Question after the number that a text with a decimal comma, a unit or a per cent sign may mean; else nothing.
 
     Example:
-        >>> meant("0,5"), meant("300HU")
+        >>> number_question("0,5"), number_question("300HU")
         ('; did you mean 0.5?', '; did you mean 300?')
     """
     text = text.translate(MINUS_SIGNS).strip()

@@ -49,7 +49,7 @@ def printable(text: object) -> str:
     """Text with all that is not printable as escapes: names of files may hold newlines and colour codes.
 
     Example:
-        >>> shown("two\\nlines")
+        >>> printable("two\\nlines")
         'two\\\\nlines'
     """
     text = str(text)

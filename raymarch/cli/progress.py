@@ -32,7 +32,7 @@ def time_text(seconds: float) -> str:
     """Time in one unit, or minutes and hours, as rough as a forecast is.
 
     Example:
-        >>> time_in_words(42), time_in_words(200), time_in_words(9000)
+        >>> time_text(42), time_text(200), time_text(9000)
         ('42 s', '3 min', '2 h 30 min')
     """
     if seconds < 100:

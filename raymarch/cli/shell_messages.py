@@ -107,7 +107,7 @@ def shell_message(message: str, context: click.Context | None = None) -> str:
     """Message as a verb says it: arguments as options, and of a file that is not there what its name may mean.
 
     Example:
-        >>> in_shell("new.h5: would be lost; choose another name, or --overwrite (overwrite=True in Python)")
+        >>> shell_message("new.h5: would be lost; choose another name, or --overwrite (overwrite=True in Python)")
         'new.h5: would be lost; choose another name, or --overwrite'
     """
     command = context.command if context is not None else None

@@ -31,7 +31,7 @@ def read_bricks(cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     Example:
         >>> cells = np.zeros((4, 4, 4), bool)
         >>> cells[0, 0, 1] = True  # samples 4 to 8 along z
-        >>> np.argwhere(bricks_read(cells, (17, 17, 17))).tolist()
+        >>> np.argwhere(read_bricks(cells, (17, 17, 17))).tolist()
         [[0, 0, 0], [0, 0, 1]]
     """
     bricks = cells

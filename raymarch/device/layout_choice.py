@@ -75,7 +75,7 @@ def block_text(block: int) -> str:
     """A layout in words, by the edge of its blocks.
 
     Example:
-        >>> block_in_words(1), block_in_words(4)
+        >>> block_text(1), block_text(4)
         ('flat', 'blocks of 4')
     """
     return "flat" if block == 1 else f"blocks of {block}"

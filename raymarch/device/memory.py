@@ -39,7 +39,7 @@ def padded_shape(shape: Sequence[int], block: int | None = None) -> tuple[int, .
     apart share a few lines of the cache, and a cell's corners, or a block's rows, would drive each other out.
 
     Example:
-        >>> padded((501, 4, 5)), padded((64, 64, 70), block=1)
+        >>> padded_shape((501, 4, 5)), padded_shape((64, 64, 70), block=1)
         ((504, 4, 8), (64, 68, 72))
     """
     edge = max(block or 0, BLOCK_EDGE)

@@ -133,7 +133,7 @@ def quick_findings(views: Views) -> list[Finding]:
         >>> from raymarch.geometry.camera import Camera
         >>> from raymarch.geometry.orbit import orbit
         >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
-        >>> in_short(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))
+        >>> quick_findings(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))
         []
     """
     some = views[np.linspace(0, len(views) - 1, min(len(views), QUICK_VIEWS)).astype(int)]

@@ -92,7 +92,7 @@ def label_pieces(full: np.ndarray) -> np.ndarray:
     """Labels (x, y, z) of the pieces that full cells make, from 1; 0 where empty. Cells that share a corner are joined.
 
     Example:
-        >>> pieces(np.array([[[True, True, False, True]]])).tolist()
+        >>> label_pieces(np.array([[[True, True, False, True]]])).tolist()
         [[[1, 1, 0, 2]]]
     """
     index = np.full([n + 2 for n in full.shape], -1)

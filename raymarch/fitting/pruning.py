@@ -119,7 +119,7 @@ def dilate(cells: np.ndarray) -> np.ndarray:
     """Marks (x, y, z) and their neighbours', corners included.
 
     Example:
-        >>> widened(np.array([[[True, False, False]]])).tolist()
+        >>> dilate(np.array([[[True, False, False]]])).tolist()
         [[[True, True, False]]]
     """
     for axis in range(cells.ndim):

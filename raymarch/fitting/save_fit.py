@@ -32,7 +32,7 @@ def save_volume(volume: Volume, path: str | os.PathLike[str], overwrite: bool = 
 
     Example:
         >>> ball = Volume.from_function(lambda p: p[..., 0], shape=(4, 4, 4))
-        >>> keep(ball, "ball.h5").path.name
+        >>> save_volume(ball, "ball.h5").path.name
         'ball.h5'
     """
     wanted = Path(path)

@@ -177,7 +177,7 @@ def is_early(ended: str) -> bool:
     """Test of an ending: whether time ended the fit so soon that its volume is a poor one.
 
     Example:
-        >>> is_early("done"), is_early(ending(3, FitSettings(steps=None, seconds=1.0)))
+        >>> is_early("done"), is_early(describe_ending(3, FitSettings(steps=None, seconds=1.0)))
         (False, True)
     """
     return ended.startswith(f"{DONE} after only")

@@ -230,7 +230,7 @@ def border_points(width: int, height: int, count: int = 17) -> np.ndarray:
     """Points (4 * count, 2) [pixel] around the edge of an image, its corners among them.
 
     Example:
-        >>> border(4, 3, 2).tolist()[:4]
+        >>> border_points(4, 3, 2).tolist()[:4]
         [[0.0, 0.0], [4.0, 0.0], [0.0, 3.0], [4.0, 3.0]]
     """
     along = np.linspace(0, 1, count)

@@ -29,7 +29,7 @@ def tour_order(cameras: Sequence[Camera], most: int = 16) -> list[int]:
     others those that are farthest from each other, in the order of a short way from place to place.
 
     Example:
-        >>> tour([Camera.look_at((x, -4, 0), (x, 0, 0)) for x in (0, 3, 1, 4, 2, 5)])
+        >>> tour_order([Camera.look_at((x, -4, 0), (x, 0, 0)) for x in (0, 3, 1, 4, 2, 5)])
         [0, 2, 4, 1, 3, 5]
     """
     places = np.array([camera.position for camera in cameras])
@@ -115,7 +115,7 @@ def align_quaternions(quaternions: np.ndarray) -> np.ndarray:
     """Quaternions (n, 4) of the same rotations, each on its predecessor's side, so that the arc between is the shorter.
 
     Example:
-        >>> aligned(np.array([[1.0, 0, 0, 0], [-0.8, 0.6, 0, 0]])).tolist()
+        >>> align_quaternions(np.array([[1.0, 0, 0, 0], [-0.8, 0.6, 0, 0]])).tolist()
         [[1.0, 0.0, 0.0, 0.0], [0.8, -0.6, -0.0, -0.0]]
     """
     turns = (quaternions[1:] * quaternions[:-1]).sum(-1) < 0
@@ -161,7 +161,7 @@ def equal_length_parameters(t: np.ndarray, lengths: np.ndarray, count: int, clos
     From end to end; of a closed way without its end, which is its beginning.
 
     Example:
-        >>> at_equal_lengths(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0]), 3, False).round(3).tolist()
+        >>> equal_length_parameters(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0]), 3, False).round(3).tolist()
         [0.0, 1.333, 2.0]
     """
     along = np.concatenate([[0.0], np.cumsum(lengths)])
@@ -363,7 +363,7 @@ def reframe(camera: Camera, width: int, height: int) -> Camera:
     """Camera of another image size (pixels) that shows all that it showed, scaled to fit, and more at two sides.
 
     Example:
-        >>> wide = framed(Camera.look_at((0, -4, 0), width=64, height=64), 192, 108)
+        >>> wide = reframe(Camera.look_at((0, -4, 0), width=64, height=64), 192, 108)
         >>> wide.principal, round(wide.focal[0] / 108, 3) == round(Camera.look_at((0, -4, 0)).focal[0] / 256, 3)
         ((96.0, 54.0), True)
     """

@@ -232,7 +232,7 @@ def ray_starts(
     """Origins (..., 3) of the rays of pixels (..., 2) in camera axes: 0, but for parallel rays beside each other.
 
     Example:
-        >>> starts(np.array([30.0, 0.0]), (10, 10), (20, 20), Lens("orthographic")).tolist()
+        >>> ray_starts(np.array([30.0, 0.0]), (10, 10), (20, 20), Lens("orthographic")).tolist()
         [1.0, 2.0, 0.0]
     """
     plane = (

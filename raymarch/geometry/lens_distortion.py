@@ -65,7 +65,7 @@ def distort(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> np.ndarray
     """Distorted plane points (n, 2) of undistorted ones.
 
     Example:
-        >>> distorted(TANGENTS, np.eye(9)[0], 9.0, np.array([[0.0, 0.5]])).tolist()
+        >>> distort(TANGENTS, np.eye(9)[0], 9.0, np.array([[0.0, 0.5]])).tolist()
         [[0.0, 0.625]]
     """
     inside = np.minimum(1.0, reach / np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-300))

@@ -71,7 +71,7 @@ def crop_met(volume: Volume, camera: Camera, seed: int, clip: Clip | None = None
 
     Example:
         >>> big = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(80, 80, 80))
-        >>> part_met(big, Camera.look_at((0, -4, 0)), 0).shape
+        >>> crop_met(big, Camera.look_at((0, -4, 0)), 0).shape
         (64, 64, 64)
     """
     shape = np.array(volume.box_shape)

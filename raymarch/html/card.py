@@ -57,7 +57,7 @@ def card_html(title: str, rows: Iterable[tuple[str, object]], pictures: Sequence
     Rows whose value is None or "" are left out.
 
     Example:
-        >>> "<script>" in card("Views", [("source", "<script>")])
+        >>> "<script>" in card_html("Views", [("source", "<script>")])
         False
     """
     cells = "".join(
@@ -77,7 +77,7 @@ def table_html(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """HTML of a table with a line of heads; texts are escaped.
 
     Example:
-        >>> listing(["view", "PSNR"], [["a<b", "30.1"]]).count("a&lt;b")
+        >>> table_html(["view", "PSNR"], [["a<b", "30.1"]]).count("a&lt;b")
         1
     """
     top = "".join(f'<th style="{CELL_STYLE};opacity:0.7">{safe_text(head)}</th>' for head in heads)
@@ -96,7 +96,7 @@ def safe_text(value: object) -> str:
     """Text of a value, escaped for HTML and cut where it is long.
 
     Example:
-        >>> safe('5 < 6 & "so"')
+        >>> safe_text('5 < 6 & "so"')
         '5 &lt; 6 &amp; &quot;so&quot;'
     """
     text = str(value)
@@ -107,7 +107,7 @@ def numbers_text(values: Iterable[float], digits: int = 4, step: float = 0.0) ->
     """Numbers in a row, such as a corner, without trailing zeros; to a tenth of a `step` where that takes more digits.
 
     Example:
-        >>> numbers([0.5, -1.0, 1e-9])
+        >>> numbers_text([0.5, -1.0, 1e-9])
         '0.5, -1, 1e-09'
     """
     return ", ".join(distinct_figures(float(value) + 0.0, step=step, least=digits)[0] for value in values)  # no -0
@@ -117,7 +117,7 @@ def plain_text(value: object) -> object:
     """Plain value of a record as text, its mappings and lists in one line.
 
     Example:
-        >>> plain({"shape": [2, 3], "unit": None})
+        >>> plain_text({"shape": [2, 3], "unit": None})
         'shape 2, 3'
     """
     if isinstance(value, dict):

@@ -48,7 +48,7 @@ def to_bytes(image: np.ndarray) -> np.ndarray:
     """Image as uint8, from floats of which 0..1 is shown; what is not finite is 0.
 
     Example:
-        >>> as_bytes(np.array([[0.5, 2.0, np.nan]])).tolist()
+        >>> to_bytes(np.array([[0.5, 2.0, np.nan]])).tolist()
         [[128, 255, 0]]
     """
     if image.dtype == np.uint8:

@@ -32,7 +32,7 @@ def move_intrinsics(
 
     Example:
         >>> camera = Camera.look_at((0, -4, 0), width=8, height=6)
-        >>> intrinsics_moved(camera, principal_point=np.ones(2)).principal
+        >>> move_intrinsics(camera, principal_point=np.ones(2)).principal
         (5.0, 4.0)
     """
     shortest = MIN_FOCAL_FACTOR * np.array(camera.focal)
@@ -57,7 +57,7 @@ def move_shared(camera: Camera, names: Sequence[str], move: np.ndarray) -> Camer
 
     Example:
         >>> camera = Camera.look_at((0, -4, 0), width=8, height=6)
-        >>> with_shared(camera, ["focal"], np.zeros(2)).focal == camera.focal
+        >>> move_shared(camera, ["focal"], np.zeros(2)).focal == camera.focal
         True
     """
     sizes = [len(camera.lens.names) if name == "lens" else 2 for name in names]
@@ -93,7 +93,7 @@ def move_shared_of_views(views: Views, changes: object) -> Views:
 
     Example:
         >>> views = Views([Camera.look_at((0, -4, 0), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
-        >>> views_with_shared(views, {"focal": [0.0, 0.0]}).cameras[0].focal == views.cameras[0].focal
+        >>> move_shared_of_views(views, {"focal": [0.0, 0.0]}).cameras[0].focal == views.cameras[0].focal
         True
     """
     told = changes if isinstance(changes, Mapping) else {}

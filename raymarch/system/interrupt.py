@@ -27,7 +27,7 @@ def catch_first_interrupt() -> Iterator[Callable[[], bool]]:
     caught, the function returns False.
 
     Example:
-        >>> with asked_to_stop() as asked:
+        >>> with catch_first_interrupt() as asked:
         ...     signal.raise_signal(signal.SIGINT)
         ...     asked()
         True

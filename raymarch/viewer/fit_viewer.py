@@ -78,7 +78,7 @@ class TimeShare:
     """Time budget of pictures: a fraction of the seconds of steps is credited, and the seconds of pictures are debited.
 
     Example:
-        >>> share = Share()
+        >>> share = TimeShare()
         >>> share.of(False), share.of(True), share.due
         (0.1, 0.35, False)
     """

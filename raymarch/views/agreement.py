@@ -31,7 +31,7 @@ def alternative_convention(views: Views) -> str:
         >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
         >>> down = np.diag([1.0, -1.0, -1.0, 1.0])
         >>> turned = [replace(c, world_from_camera=c.world_from_camera @ down) for c in ring]
-        >>> convention(Views(turned, np.full((8, 8, 8, 3), 9, np.uint8)))
+        >>> alternative_convention(Views(turned, np.full((8, 8, 8, 3), 9, np.uint8)))
         "are OpenCV's (y down, z forward): negate columns 1 and 2 of each rotation"
     """
     views = _view_sample(views)

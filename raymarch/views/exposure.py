@@ -51,7 +51,7 @@ def normalise_exposures(exposures: Numbers) -> np.ndarray:
     A common image a x + b in place of x takes gains / a and offsets - gain b / a: nobody could tell the two apart.
 
     Example:
-        >>> gauged([[2.0, 1, 1, 0, 0, 0], [8.0, 1, 1, 0, 0, 0]])[:, 0].tolist()
+        >>> normalise_exposures([[2.0, 1, 1, 0, 0, 0], [8.0, 1, 1, 0, 0, 0]])[:, 0].tolist()
         [0.5, 2.0]
     """
     gain, offset = np.split(np.asarray(exposures, float), 2, axis=-1)

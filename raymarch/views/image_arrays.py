@@ -20,7 +20,7 @@ def gather_images(images: Sequence[np.ndarray]) -> Images:
     """Images in one array where they have one size, else one by one as they are.
 
     Example:
-        >>> gathered([np.zeros((4, 6, 3), np.uint8)] * 2).shape
+        >>> gather_images([np.zeros((4, 6, 3), np.uint8)] * 2).shape
         (2, 4, 6, 3)
     """
     if len({image.shape for image in images}) == 1:

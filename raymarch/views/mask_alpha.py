@@ -23,7 +23,7 @@ def masks_to_alpha(views: Views) -> Views:
         >>> views = Views([Camera.look_at((0, -4, 0), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
         >>> mask = np.zeros((6, 8), bool)
         >>> mask[2:4] = True
-        >>> with_masks_as_alpha(replace(views, masks=[mask])).image(0)[:, 0, 3].tolist()
+        >>> masks_to_alpha(replace(views, masks=[mask])).image(0)[:, 0, 3].tolist()
         [0, 0, 255, 255, 0, 0]
     """
     if views.masks is None:

@@ -26,7 +26,7 @@ def downscale_views(views: Views, factor: int) -> Views:
     Example:
         >>> from raymarch.geometry.camera import Camera
         >>> views = Views([Camera.look_at((0, -4, 0), width=64, height=33)], np.zeros((1, 33, 64, 3), np.uint8))
-        >>> smaller(views, 2).size_in_words()
+        >>> downscale_views(views, 2).size_in_words()
         '32 x 16'
     """
     cameras = [camera.scaled(1 / factor) for camera in views.cameras]
@@ -46,7 +46,7 @@ def max_halvings(views: Views) -> int:
 
     Example:
         >>> from raymarch.geometry.camera import Camera
-        >>> most_halvings(Views([Camera.look_at((0, -4, 0), width=64, height=33)], np.zeros((1, 33, 64, 3), np.uint8)))
+        >>> max_halvings(Views([Camera.look_at((0, -4, 0), width=64, height=33)], np.zeros((1, 33, 64, 3), np.uint8)))
         1
     """
     return 0 if views.masks is not None else max(int(np.log2(min(map(min, views.sizes)) / MIN_IMAGE_SIDE)), 0)

@@ -69,7 +69,7 @@ def coordinates_text(place: np.ndarray) -> str:
     """Coordinates as a text.
 
     Example:
-        >>> in_words(np.array([500000.0, 0.5, -2]))
+        >>> coordinates_text(np.array([500000.0, 0.5, -2]))
         '500000, 0.5, -2'
     """
     return ", ".join(f"{x + 0.0:.12g}" for x in place)

@@ -157,7 +157,7 @@ def overhanging_samples(table: np.ndarray, shape: Sequence[int]) -> tuple[np.nda
     """Numbers (n,) of the bricks that reach beyond a volume's shape, and which of their samples (n, 8, 8, 8) lie there.
 
     Example:
-        >>> numbers, samples = beyond(np.array([[[0]], [[1]]]), (13, 8, 8))
+        >>> numbers, samples = overhanging_samples(np.array([[[0]], [[1]]]), (13, 8, 8))
         >>> numbers.tolist(), int(samples.sum())
         ([1], 192)
     """
@@ -182,7 +182,7 @@ def bricks_text(shape: Sequence[int], count: int) -> str:
     """Count of bricks of so many samples, in words.
 
     Example:
-        >>> bricks_in_words((1024, 1024, 1024), 40000)
+        >>> bricks_text((1024, 1024, 1024), 40000)
         '40,000 of 2,097,152'
     """
     return f"{count:,} of {math.prod(table_shape(shape)):,}"

@@ -106,7 +106,7 @@ def samples_text(shape: Sequence[int], boxes: int = 1, times: str = " x ") -> st
     """Count of samples in words; those of nested boxes lie one behind the other in x, but look like none so long.
 
     Example:
-        >>> samples_in_words((864, 144, 144), 6), samples_in_words((864, 144, 144))
+        >>> samples_text((864, 144, 144), 6), samples_text((864, 144, 144))
         ('6 boxes of 144 x 144 x 144', '864 x 144 x 144')
     """
     size = times.join(str(n) for n in (shape[0] // boxes, *shape[1:]))

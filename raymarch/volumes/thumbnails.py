@@ -104,7 +104,7 @@ def apply_window(values: np.ndarray, window: tuple[float, float] | None = None) 
     """Values as grey in 0..1 over a window, by default from their 1st to their 99.9th percentile; NaN is 0.
 
     Example:
-        >>> windowed(np.array([[0.0, 5.0, 20.0]]), (0.0, 10.0)).tolist()
+        >>> apply_window(np.array([[0.0, 5.0, 20.0]]), (0.0, 10.0)).tolist()
         [[0.0, 0.5, 1.0]]
     """
     met = values[np.isfinite(values)]

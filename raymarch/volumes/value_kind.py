@@ -372,7 +372,7 @@ def upper_end(low: float) -> float:
     """Upper end of a window of values that are all alike: 1 over them, or what a table tells apart.
 
     Example:
-        >>> above(3.0), above(1e17) > 1e17
+        >>> upper_end(3.0), upper_end(1e17) > 1e17
         (4.0, True)
     """
     return low + max(1.0, 2 * MIN_RELATIVE_RANGE * abs(low))
@@ -382,7 +382,7 @@ def distinct_range(low: float, high: float) -> tuple[float, float]:
     """Range whose ends differ, of values that may be one: as `upper_end` says.
 
     Example:
-        >>> apart(0.0, 2.0), apart(3.0, 3.0), apart(1e17, 1e17)[1] > 1e17
+        >>> distinct_range(0.0, 2.0), distinct_range(3.0, 3.0), distinct_range(1e17, 1e17)[1] > 1e17
         ((0.0, 2.0), (3.0, 4.0), True)
     """
     return low, high if high > low else upper_end(low)

@@ -160,7 +160,7 @@ NAMES = {
 @pytest.mark.parametrize("line", NAMES)
 def test_a_name_that_cannot_be_written_is_refused_before_anything_is_read(line, here, capsys, monkeypatch):
     save(volume(), "w.h5")
-    for read in ("volumes.volume_file.read_volume", "image_sets.frames.headers"):
+    for read in ("volumes.volume_file.read_volume", "image_sets.frames.read_headers"):
         monkeypatch.setattr(f"raymarch.io.{read}", lambda *_, **__: pytest.fail("read"))
     require_refusal(line, NAMES[line], here, capsys)
 

@@ -52,7 +52,7 @@ def failing(*_, **__):
 
 PLACES = [
     (plan, "require_contents"),
-    (plan, "prove"),
+    (plan, "check_slopes"),
     (plan, "find_box"),
     (plan, "require_budget"),
     (plan, "visual_hull"),

@@ -96,7 +96,7 @@ def test_a_fit_scales_by_the_distance_of_its_cameras(monkeypatch):
     def march(*call):
         raise Asked(call[-1])
 
-    monkeypatch.setattr(fitter.tape, "march", march)
+    monkeypatch.setattr(fitter.differentiable_passes, "march", march)
     for each in (settings, replace(settings, near_gradient=0.0)):
         with Fitter(views, each, box=((-1, -1, -1), (1, 1, 1))) as one:
             with pytest.raises(Asked, match=str(each.near_gradient > 0)):

@@ -429,7 +429,7 @@ MATTE = Shading(matcap=np.ones((1, 1, 3)))
         ),
         (lambda: March(mode="maximum", shading=Shading()), "shading is given in mode maximum, which lights nothing"),
         (lambda: replace(surface(1), shading=Shading(occlusion=1)), "shading has occlusion in mode isosurface"),
-        (lambda: require_groups(["iso"], replace(surface(1), shading=MATTE).rule, PINHOLE_LENS), "has no gradient"),
+        (lambda: require_groups(["iso"], [replace(surface(1), shading=MATTE).rule], PINHOLE_LENS), "has no gradient"),
         (lambda: Shading(lamp=(0, 0, 0)), "lamp is"),
     ],
 )

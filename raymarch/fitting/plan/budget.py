@@ -305,7 +305,7 @@ def max_bricks(settings: FitSettings) -> int:
     """Count of bricks whose numbers, in all gradient buffers, Taichi can index, and whose result the host has room for.
 
     Example:
-        >>> most_bricks(FitSettings(sh_degree=2))
+        >>> max_bricks(FitSettings(sh_degree=2))
         77671
     """
     numbers = BRICK_SIDE**3 * slots_of(settings) * 3 * (settings.sh_degree + 1) ** 2

@@ -139,7 +139,7 @@ def count_halvings(voxel: float, footprint: float, pixels: float) -> int:
     """Count of times that images can be halved with a voxel still `pixels` of their pixels wide, 0 at least.
 
     Example:
-        >>> [halvings(voxel, 1.0, 1.25) for voxel in (1.0, 2.0, 2.5, 5.0)]
+        >>> [count_halvings(voxel, 1.0, 1.25) for voxel in (1.0, 2.0, 2.5, 5.0)]
         [0, 0, 1, 2]
     """
     wide = max(footprint * pixels, MIN_FOOTPRINT * voxel)

@@ -25,7 +25,7 @@ def relative_length(progress: float, step: float) -> float:
     """How many times as many steps as the longest of the short ones a fit will have, 1 at least, by how far it is.
 
     Example:
-        >>> [length(0.5, step) for step in (0, 450, 750, 1500)]
+        >>> [relative_length(0.5, step) for step in (0, 450, 750, 1500)]
         [1.0, 1.0, 1.0, 2.0]
     """
     return max(step / progress / LONG_FIT_STEPS, 1.0) if progress > 0 else 1.0
@@ -35,7 +35,7 @@ def raw_unit(activation: Activation) -> float:
     """Raw density that a step of rate 1 goes by: 1, but twice the start's where raw numbers are optical depths.
 
     Example:
-        >>> unit_of(Activation()), unit_of(Activation("relu", shift=0.05))
+        >>> raw_unit(Activation()), raw_unit(Activation("relu", shift=0.05))
         (1.0, 0.1)
     """
     return 2 * activation.shift if activation.density_rule.linear else 1.0

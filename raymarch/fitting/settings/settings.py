@@ -271,7 +271,7 @@ def objective_settings() -> dict[str, object]:
     """Settings that an objective takes the place of, with their defaults.
 
     Example:
-        >>> of_objective()["loss"]
+        >>> objective_settings()["loss"]
         'squared'
     """
     names = ("loss", "huber_delta", "opacity_weight", "distortion_weight", *REGULARISERS)
@@ -366,7 +366,7 @@ def change_settings(settings: FitSettings, /, **changes: Any) -> FitSettings:
     Raises RaymarchError for a name that is neither's, or a value of another type.
 
     Example:
-        >>> changed(FitSettings(), lr_density=0.3).optimiser.lr_density
+        >>> change_settings(FitSettings(), lr_density=0.3).optimiser.lr_density
         0.3
     """
     if changes.get("objective") is not None:

@@ -38,7 +38,7 @@ def replace_file(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Pat
     exception of the block passes through.
 
     Example:
-        >>> with replacing("notes.txt") as temporary:
+        >>> with replace_file("notes.txt") as temporary:
         ...     _ = temporary.write_text("all or nothing")
     """
     target = target_of(path)
@@ -181,7 +181,7 @@ def replace_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     An older folder is moved aside first, and back if that fails; it is removed at the end.
 
     Example:
-        >>> with replacing_folder("new") as temporary:
+        >>> with replace_folder("new") as temporary:
         ...     _ = (temporary / "notes.txt").write_text("all or nothing")
     """
     target = Path(path)

@@ -55,7 +55,7 @@ def open_hdf5(
     KeyError and the like of other code there is a fault of raymarch's, and told as one.
 
     Example:
-        >>> with opened("ball.h5", "raymarch-volume", 1, ("density",)) as file:  # doctest: +SKIP
+        >>> with open_hdf5("ball.h5", "raymarch-volume", 1, ("density",)) as file:  # doctest: +SKIP
         ...     shape = file["density"].shape
     """
     path = require_file(path, "an HDF5 file", RESTORE_CURE)

@@ -42,7 +42,7 @@ def lock_file(path: str | os.PathLike[str], cure: str = "choose another name") -
     Raises RaymarchError, with `cure`, where another has it, and where the lock file cannot be made.
 
     Example:
-        >>> with locked("ball.h5"):
+        >>> with lock_file("ball.h5"):
         ...     Path("ball.h5.lock").exists()
         True
         >>> Path("ball.h5.lock").exists()

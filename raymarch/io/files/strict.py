@@ -190,7 +190,7 @@ def strip_comments(text: str) -> str:
     """JSON text with spaces in place of `//` and `/* */` comments, so that lines and columns stay where they were.
 
     Example:
-        >>> without_comments('{"url": "a//b"} // mine')
+        >>> strip_comments('{"url": "a//b"} // mine')
         '{"url": "a//b"}        '
     """
     if "//" not in text and "/*" not in text:
@@ -339,7 +339,7 @@ def finite_number(word: object, where: str) -> float:
     """Finite number of a word of a text; else RaymarchError, opened by `where`.
 
     Example:
-        >>> finite("1e-002", "a.txt, line 3: k1")
+        >>> finite_number("1e-002", "a.txt, line 3: k1")
         0.01
     """
     try:
@@ -357,7 +357,7 @@ def finite_numbers(text: str | Sequence[str], count: int, where: str) -> list[fl
     """Finite numbers of a text, exactly `count`, separated by spaces or lines; else RaymarchError.
 
     Example:
-        >>> finites("1 2\\n3", 3, "a.txt")
+        >>> finite_numbers("1 2\\n3", 3, "a.txt")
         [1.0, 2.0, 3.0]
     """
     words = text.split(maxsplit=count + 1) if isinstance(text, str) else text

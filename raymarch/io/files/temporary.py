@@ -39,7 +39,7 @@ def temporary_path(folder: Path, suffix: str = "") -> Iterator[Path]:
     name tells no machine, and `remove_stale` waits a day. Raises OSError where the system refuses.
 
     Example:
-        >>> with temporary_in(Path(".")) as temporary:
+        >>> with temporary_path(Path(".")) as temporary:
         ...     _ = temporary.write_text("soon gone")
     """
     path, held = _new_file(folder, suffix)
@@ -94,7 +94,7 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
     Raises OSError where the system refuses.
 
     Example:
-        >>> with temporary_folder_in(Path(".")) as temporary:
+        >>> with temporary_folder(Path(".")) as temporary:
         ...     _ = (temporary / "notes.txt").write_text("soon gone")
     """
     remove_stale(folder)

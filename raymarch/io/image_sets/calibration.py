@@ -26,7 +26,7 @@ def name_errors(where: str) -> Iterator[None]:
     """Context whose RaymarchErrors open with `where`.
 
     Example:
-        >>> with naming("cameras.csv, line 3"):
+        >>> with name_errors("cameras.csv, line 3"):
         ...     Lens("thin")
         Traceback (most recent call last):
         raymarch.errors.RaymarchError: cameras.csv, line 3: lens: model is 'thin', want ...
@@ -169,7 +169,7 @@ def calibration_of_matrix(
     Raises RaymarchError, opened by `where`, for more skew, and for a matrix that is none.
 
     Example:
-        >>> of_matrix(np.array([[9, 0, 4], [0, 8, 3], [0, 0, 1]]), "a.txt", 0.5)
+        >>> calibration_of_matrix(np.array([[9, 0, 4], [0, 8, 3], [0, 0, 1]]), "a.txt", 0.5)
         ((9.0, 8.0), (4.5, 3.5))
     """
     if not (matrix[2, 2] > 0 and matrix[0, 0] > 0 and matrix[1, 1] > 0) or np.abs(matrix[[1, 2, 2], [0, 0, 1]]).any():
@@ -193,7 +193,7 @@ def calibration_of_projection(projection: np.ndarray, where: str) -> tuple[np.nd
     Raises RaymarchError, opened by `where`, for a matrix that is no projection.
 
     Example:
-        >>> matrix, pose = of_projection(np.array([[9, 0, 4, 0], [0, 8, 3, 0], [0, 0, 1, 5]]), "a.npz")
+        >>> matrix, pose = calibration_of_projection(np.array([[9, 0, 4, 0], [0, 8, 3, 0], [0, 0, 1, 5]]), "a.npz")
         >>> matrix.round(9).tolist(), pose[:3, 3].round(9).tolist()
         ([[9.0, 0.0, 4.0], [0.0, 8.0, 3.0], [0.0, 0.0, 1.0]], [2.222222222, 1.875, -5.0])
     """

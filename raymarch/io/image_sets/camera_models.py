@@ -85,7 +85,7 @@ def lens_of(model: CameraModel, parameters: Sequence[float]) -> Lens:
     """Lens of a model's parameters, in COLMAP's order; a pinhole where nothing is distorted.
 
     Example:
-        >>> lens_of(BY_NAME["OPENCV"], (9, 9, 4, 3, 0.1, 0.2, 0.3, 0.4)).coefficients
+        >>> lens_of(COLMAP_MODELS_BY_NAME["OPENCV"], (9, 9, 4, 3, 0.1, 0.2, 0.3, 0.4)).coefficients
         (0.1, 0.2, 0.0, 0.3, 0.4)
     """
     rest = parameters[model.focals + 2 :]
@@ -96,7 +96,7 @@ def brown_lens(radial: Sequence[float], tangential: Sequence[float]) -> Lens:
     """Brown's lens by k1, k2, k3, k4, of which the fourth is of r^8, and OpenCV's p1, p2.
 
     Example:
-        >>> brown((0.1, 0, 0, 0), (0, 0.2)).coefficients
+        >>> brown_lens((0.1, 0, 0, 0), (0, 0.2)).coefficients
         (0.1, 0.0, 0.0, 0.0, 0.2)
     """
     *three, k4 = radial
@@ -107,7 +107,7 @@ def simplest_lens(name: str, coefficients: Sequence[float]) -> Lens:
     """Lens of a name, or the pinhole that it is where nothing is distorted, which is marched faster.
 
     Example:
-        >>> simplest("radial", (0.0, 0.0)).model
+        >>> simplest_lens("radial", (0.0, 0.0)).model
         'pinhole'
     """
     if name in FLAT_MODELS and not any(coefficients):

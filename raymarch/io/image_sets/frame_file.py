@@ -79,7 +79,7 @@ def find_by_tail(folder: Path, text: str) -> Path | None:
 
     Example:
         >>> Path("IMG_1.JPG").touch()
-        >>> tail(Path("."), "C:\\\\photos\\\\IMG_1.JPG").name
+        >>> find_by_tail(Path("."), "C:\\\\photos\\\\IMG_1.JPG").name
         'IMG_1.JPG'
     """
     absolute = PurePosixPath(text).is_absolute() or bool(PureWindowsPath(text).anchor)
@@ -137,7 +137,7 @@ def find_by_spelling(folder: Path, path: Path) -> Path | None:
 
     Example:
         >>> Path("IMG_1.JPG").touch()
-        >>> spelt_alike(Path("."), Path("img_1.jpg")).name
+        >>> find_by_spelling(Path("."), Path("img_1.jpg")).name
         'IMG_1.JPG'
     """
     found = folder

@@ -36,7 +36,8 @@ def select_split(items: int | Sequence, options: ReadOptions, source: Path) -> l
     Raises RaymarchError for another split, and for one that nothing is left for.
 
     Example:
-        >>> held_out(10, ReadOptions("test"), Path("fox")), held_out(5, ReadOptions("train", holdout=2), Path("fox"))
+        >>> (select_split(10, ReadOptions("test"), Path("fox")),
+        ...  select_split(5, ReadOptions("train", holdout=2), Path("fox")))
         ([0, 8], [1, 3])
     """
     split, holdout = options.split, options.holdout

@@ -77,7 +77,7 @@ def require_inside(path: Path, root: Path, follow_links: bool) -> Path:
 
     Example:
         >>> Path("0.txt").touch()
-        >>> inside(Path("0.txt"), Path(".").resolve(), False)
+        >>> require_inside(Path("0.txt"), Path(".").resolve(), False)
         PosixPath('0.txt')
     """
     try:

@@ -13,7 +13,7 @@ def read_number(value: object, where: str) -> float:
     """Number of a file as a float; booleans are none, though Python says so; else RaymarchError.
 
     Example:
-        >>> number(3, "frame 0: fl_x")
+        >>> read_number(3, "frame 0: fl_x")
         3.0
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -32,7 +32,7 @@ def read_flag(value: object, where: str) -> bool:
     """Boolean of a file, or 0, 1 or null; a text is none, though Python takes "false" for true; else RaymarchError.
 
     Example:
-        >>> flag(1, "frame 0: is_fisheye")
+        >>> read_flag(1, "frame 0: is_fisheye")
         True
     """
     if value is not None and (not isinstance(value, (bool, int, float)) or value not in (0, 1)):
@@ -44,9 +44,9 @@ def read_matrix(value: object, where: str) -> np.ndarray:
     """Matrix (4, 4) f64 of four lists of four numbers, as a file has them, or of the first three; else RaymarchError.
 
     Example:
-        >>> matrix([[1, 0, 0, 0]] * 4, "frame 0: pose").shape
+        >>> read_matrix([[1, 0, 0, 0]] * 4, "frame 0: pose").shape
         (4, 4)
-        >>> matrix([[1, 0, 0, 5], [0, 1, 0, 6], [0, 0, 1, 7]], "frame 0: pose")[:, 3].tolist()
+        >>> read_matrix([[1, 0, 0, 5], [0, 1, 0, 6], [0, 0, 1, 7]], "frame 0: pose")[:, 3].tolist()
         [5.0, 6.0, 7.0, 1.0]
     """
     rows = isinstance(value, list) and len(value) in (3, 4) and all(isinstance(r, list) and len(r) == 4 for r in value)

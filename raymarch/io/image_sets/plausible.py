@@ -87,7 +87,7 @@ def intrinsics_doubt(camera: Camera) -> str:
     """Warning about a focal or principal point that may be meant otherwise; or "".
 
     Example:
-        >>> doubt(Camera(np.eye(4), (500, 500), (0.5, 0.5), 400, 300))
+        >>> intrinsics_doubt(Camera(np.eye(4), (500, 500), (0.5, 0.5), 400, 300))
         'cx, cy are 0.5, 0.5: pixels are wanted, not shares of the image'
     """
     if min(camera.width, camera.height) > 16 and all(0 < c <= 1 for c in camera.principal):

@@ -71,7 +71,7 @@ def describe_foreign(path: Path, text: bool = True) -> str | None:
 
     Example:
         >>> _ = Path("mesh.ply").write_bytes(b"ply format ascii 1.0")
-        >>> told_foreign(Path("mesh.ply"))[:24]
+        >>> describe_foreign(Path("mesh.ply"))[:24]
         'is a mesh, want a volume'
     """
     with path.open("rb") as file:

@@ -117,7 +117,7 @@ def known_formats(formats: Sequence[Format]) -> str:
 
     Example:
         >>> from raymarch.io.volumes.volume_file import FORMATS
-        >>> known(FORMATS)  # doctest: +ELLIPSIS
+        >>> known_formats(FORMATS)  # doctest: +ELLIPSIS
         'HDF5 (.h5, .hdf5), NRRD (.nrrd, .nhdr)...'
     """
     return ", ".join(f"{one.name} ({', '.join(one.suffixes) or 'a folder'})" for one in formats)

@@ -43,7 +43,7 @@ def common_unit(units: Sequence[str]) -> tuple[list[float], str, tuple[str, ...]
     Units that are not known are kept where they are all the same; else they are remarked on, and there is none.
 
     Example:
-        >>> in_one_unit(["mm", "millimeter", "um"])[:2]
+        >>> common_unit(["mm", "millimeter", "um"])[:2]
         ([1.0, 1.0, 0.001], 'mm')
     """
     short = [short_unit(unit) for unit in units]
@@ -60,7 +60,7 @@ def unit_factor(unit: str, into: str) -> float:
     """Factor that makes a length in one unit one in another; 1 where either is not known.
 
     Example:
-        >>> times("mm", "µm"), times("reference frame", "µm")
+        >>> unit_factor("mm", "µm"), unit_factor("reference frame", "µm")
         (1000.0, 1.0)
     """
     unit, into = short_unit(unit), short_unit(into)

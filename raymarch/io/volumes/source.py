@@ -215,7 +215,7 @@ def decode_text(data: bytes) -> str:
     """Text of bytes up to the first zero, by UTF-8, else by Latin-1, for formats that name no encoding.
 
     Example:
-        >>> decoded("Kopf 頭".encode()), decoded("Schädel".encode("latin-1"))
+        >>> decode_text("Kopf 頭".encode()), decode_text("Schädel".encode("latin-1"))
         ('Kopf 頭', 'Schädel')
     """
     data = data.split(b"\0")[0]
@@ -229,7 +229,7 @@ def encode_text(text: str, most: int) -> bytes:
     """UTF-8 of a text, of at most so many bytes, cut between letters.
 
     Example:
-        >>> encoded("頭頭", 5).decode()
+        >>> encode_text("頭頭", 5).decode()
         '頭'
     """
     return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")

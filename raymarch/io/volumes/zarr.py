@@ -658,7 +658,7 @@ def halve(values: np.ndarray) -> np.ndarray:
     """Array of half as many samples an axis, means of eight; an odd last one is left out, whole numbers are rounded.
 
     Example:
-        >>> halved(np.arange(8).reshape(2, 2, 2)).tolist()
+        >>> halve(np.arange(8).reshape(2, 2, 2)).tolist()
         [[[4]]]
     """
     even = values[tuple(slice(n // 2 * 2) for n in values.shape)]

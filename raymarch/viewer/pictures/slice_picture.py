@@ -76,7 +76,7 @@ def sample_volume(volume: Volume, points: np.ndarray) -> tuple[np.ndarray, np.nd
 
     Example:
         >>> ramp = Volume.from_function(lambda p: p[..., 0], shape=(5, 4, 4))
-        >>> [each.tolist() for each in sampled(ramp, np.array([[0.25, 0.0, 0.0], [3.0, 0.0, 0.0]]))]
+        >>> [each.tolist() for each in sample_volume(ramp, np.array([[0.25, 0.0, 0.0], [3.0, 0.0, 0.0]]))]
         [[0.25, 0.0], [True, False]]
     """
     index = points @ np.linalg.inv(volume.world_from_index)[:3, :3].T + np.linalg.inv(volume.world_from_index)[:3, 3]

@@ -92,7 +92,8 @@ def camera_of_message(message: Mapping[str, Any]) -> ViewerCamera:
     """Camera of a page's message; RaymarchError for a message that describes none.
 
     Example:
-        >>> eye_of({"type": "camera", "id": 1, "position": [0, -4, 0], "width": 8, "height": 6}).camera().width
+        >>> camera_of_message({"type": "camera", "id": 1, "position": [0, -4, 0], "width": 8,
+        ...     "height": 6}).camera().width
         8
     """
     said = {name: value for name, value in message.items() if name not in ("type", "page")}

@@ -35,7 +35,7 @@ def serve_file(path: str) -> tuple[str, str]:
     """Content type and text of a path that the guard lets through.
 
     Example:
-        >>> served("/client.css")[0]
+        >>> serve_file("/client.css")[0]
         'text/css; charset=utf-8'
     """
     if path == "/":

@@ -154,11 +154,11 @@ def refusal(asked: Request, token: str, pages: int = 0, ticket: str = "", hosts:
     loopback's own.
 
     Example:
-        >>> refusal(Asked("/?token=right", {"host": ["127.0.0.1:8080"]}), "right") is None
+        >>> refusal(Request("/?token=right", {"host": ["127.0.0.1:8080"]}), "right") is None
         True
-        >>> refusal(Asked("/?token=right", {"host": ["lab.org"]}), "right", hosts=["lab.org"]) is None
+        >>> refusal(Request("/?token=right", {"host": ["lab.org"]}), "right", hosts=["lab.org"]) is None
         True
-        >>> refusal(Asked("/?token=right", {"host": ["evil.com"]}), "right").status
+        >>> refusal(Request("/?token=right", {"host": ["evil.com"]}), "right").status
         421
     """
     found = unreadable(asked) or _origin_refusal(asked, hosts)

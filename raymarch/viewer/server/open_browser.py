@@ -43,7 +43,7 @@ def entry_hints(
     """Notes on a page's address: behind a proxy, in a container, and from other machines.
 
     Example:
-        >>> ways_in("http://127.0.0.1:8080/?token=abc", "127.0.0.1", ("lab.org",), {})
+        >>> entry_hints("http://127.0.0.1:8080/?token=abc", "127.0.0.1", ("lab.org",), {})
         ['behind lab.org add /?token=abc to the address at which the proxy has the page']
     """
     port, token = urlsplit(url).port, f"/?{urlsplit(url).query}"

@@ -63,7 +63,7 @@ def pack_message(header: dict[str, Any], body: bytes = b"") -> bytes:
     """Message of a header and a body.
 
     Example:
-        >>> packed({"to": 1}, b"picture")[:8]
+        >>> pack_message({"to": 1}, b"picture")[:8]
         b'\\t\\x00\\x00\\x00\\x07\\x00\\x00\\x00'
     """
     head = json.dumps(header).encode()
@@ -99,7 +99,7 @@ class Mailbox:
     A message is a mapping with the number of its page, "page", and its "type".
 
     Example:
-        >>> waiting = Newest()
+        >>> waiting = Mailbox()
         >>> for n in (1, 2):
         ...     waiting.put({"page": 0, "type": "camera", "id": n})
         >>> [each["id"] for each in waiting.take()]
