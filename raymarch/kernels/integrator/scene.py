@@ -92,7 +92,8 @@ def ray_of(scene: ti.template(), r, dt, min_transmittance, min_weight, backgroun
     o, d = place_ray(scene.grid, scene.rays.origin[r], scene.rays.direction[r])
     phase, stretch = jitter_of(scene.rays, scene.variant, r)
     return ti.Struct(
-        r=r, o=o, d=d, heading=scene.rays.direction[r], Y=basis(scene.grid.degree, scene.rays.direction[r]),
+        r=r, o=o, d=d, heading=scene.rays.direction[r],
+        Y=basis(ti.static(max(scene.grid.degree, 0)), scene.rays.direction[r]),  # of a grid without colour too
         phase=phase, stretch=stretch, step=stretch * dt, dt=dt,
         min_transmittance=min_transmittance, min_weight=min_weight, background=background,
         per_index=scene.grid.cells_per_index[None], top=scene.grid.max_index[None],
