@@ -30,14 +30,14 @@ from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.kernels.field.copies import clear_gradients
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.runtime import on_cpu, start
+from raymarch.runtime import runs_on_cpu, start
 from raymarch.volumes.activation import Activation
 from raymarch.bench.workload import workload
 start(sys.argv[1])
 degree, work = int(sys.argv[2]), workload(48, 96)
 features = np.random.default_rng(0).normal(size=(48, 48, 48, 3 * (degree + 1) ** 2)).astype(np.float32)
 volume = replace(work.volume, features=features, activation=Activation("softplus", -1.0, 1.0, "sigmoid"))
-with Grid(volume.shape, degree, slots=2 if on_cpu() else 1) as grid, RayBuffer(len(work.rays)) as rays:
+with Grid(volume.shape, degree, slots=2 if runs_on_cpu() else 1) as grid, RayBuffer(len(work.rays)) as rays:
     grid.upload(volume)
     rays.upload(work.rays)
     rays.set_image_gradient(work.d_image)

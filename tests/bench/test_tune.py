@@ -28,7 +28,7 @@ class Clock:
 @pytest.fixture
 def clock(tmp_path, monkeypatch):
     """Cases whose steps take what a table says, in a cache of its own."""
-    monkeypatch.setenv(runtime.CACHE, str(tmp_path))
+    monkeypatch.setenv(runtime.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setenv(layout_choice.LAYOUT_VARIABLE, "measured")
     layout_choice.current_choice.cache_clear()
     clock = Clock()
@@ -124,7 +124,7 @@ def test_interrupted_it_keeps_nothing(clock):
 
 @pytest.mark.parametrize("kind", ["read", "fit", whole("fit_above")])
 def test_a_case_takes_a_step_in_each_layout(kind, monkeypatch):
-    for name, few in (("RAYS", 512), ("PIXELS", 24), ("SLOTS", 1)):
+    for name, few in (("RAYS_A_STEP", 512), ("IMAGE_SIDE", 24), ("SLOTS", 1)):
         monkeypatch.setattr(layouts, name, few)
     block = getattr(LayoutChoice(), kind)
     trial = layouts.compare(layouts.Case(kind, 32, int(kind.endswith("above")), (block,)))

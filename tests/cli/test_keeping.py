@@ -415,8 +415,8 @@ def test_a_grid_that_a_volume_cannot_have_is_refused_as_a_box(reach):
 def test_what_a_killed_process_left_is_removed_and_no_other(tmp_path):
     code = """
 import os, signal, sys
-from raymarch.io.files.atomic import replacing
-with replacing(sys.argv[1]) as temporary:
+from raymarch.io.files.atomic import replace_file
+with replace_file(sys.argv[1]) as temporary:
     os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "killed.txt")], check=False)

@@ -21,7 +21,7 @@ MEASURED = {"fit_large": 1, "read_above": 2}
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """A cache of its own, in force."""
-    monkeypatch.setenv(runtime.CACHE, str(tmp_path / "cache"))
+    monkeypatch.setenv(runtime.CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setenv(layout_choice.LAYOUT_VARIABLE, "measured")
     layout_choice.current_choice.cache_clear()
     yield tmp_path / "cache"

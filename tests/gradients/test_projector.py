@@ -55,7 +55,7 @@ def test_what_is_one_everywhere_gives_the_length_of_rays_in_the_box():
 
 
 @pytest.mark.parametrize("beam", BEAMS)
-@pytest.mark.parametrize("batch", [projector.BATCH, 250], ids=["whole images", "parts of them"])
+@pytest.mark.parametrize("batch", [projector.BATCH_RAYS, 250], ids=["whole images", "parts of them"])
 def test_back_projection_is_the_transpose(beam, batch, rng, monkeypatch):
     monkeypatch.setattr(projector, "BATCH_RAYS", batch)
     with rm.Projector(VALUES.shape, TURNED, ring(3, BEAMS[beam])) as made:

@@ -26,8 +26,8 @@ main(sys.argv[1:])
 """
 KILLED = """
 import os, signal, sys
-from raymarch.io.files.atomic import replacing_folder
-with replacing_folder(sys.argv[1]) as made:
+from raymarch.io.files.atomic import replace_folder
+with replace_folder(sys.argv[1]) as made:
     (made / "chunk").write_bytes(bytes(1000))
     os.kill(os.getpid(), signal.SIGKILL)
 """

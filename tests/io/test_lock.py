@@ -20,8 +20,8 @@ from raymarch.io.files.lock import lock_file
 
 HOLDER = """
 import sys, time
-from raymarch.io.files.lock import locked
-with locked(sys.argv[1]):
+from raymarch.io.files.lock import lock_file
+with lock_file(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
 """

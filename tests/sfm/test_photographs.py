@@ -14,7 +14,7 @@ from raymarch.io.files.strict import read_json
 from raymarch.io.images.decode import read_headers
 from raymarch.sfm import find_cameras, worker_process
 from raymarch.sfm.find_cameras import RESULT_NAMES
-from raymarch.sfm.photographs import ORIENTATION, copy_photographs
+from raymarch.sfm.photographs import ORIENTATION_TAG, copy_photographs
 
 RNG = np.random.default_rng(0)
 RESULT = {
@@ -39,7 +39,7 @@ def photo(path, size=(8, 6), **options):
 
 def turned(way):
     exif = Image.Exif()
-    exif[ORIENTATION] = way
+    exif[ORIENTATION_TAG] = way
     return exif
 
 
@@ -86,7 +86,7 @@ def test_copies_are_upright_for_who_applies_exif_and_for_who_does_not(suffix, wa
             image.load()
             upright = np.asarray(ImageOps.exif_transpose(image), float)
         with Image.open(tmp_path / "set" / one.name) as copy:
-            assert copy.getexif().get(ORIENTATION, 1) == 1 and copy.format in ("PNG", "JPEG", "TIFF")
+            assert copy.getexif().get(ORIENTATION_TAG, 1) == 1 and copy.format in ("PNG", "JPEG", "TIFF")
             assert one.camera[:2] == copy.size
             np.testing.assert_allclose(np.asarray(copy, float), upright, atol=8 if suffix == "jpg" else 0)
 
