@@ -41,8 +41,8 @@ def start_at_near(near: float, rays: Rays, moves: list[list[np.ndarray]]) -> tup
     """Rays from a near plane on, `near` world units along each, and their tangents by `Projection.tangent` so too.
 
     Example:
-        >>> (rays,
-        ...  moves = start_at_near(2.0, Rays(np.zeros((1, 3)), np.eye(3)[:1]), [[np.zeros((1, 3)), np.ones((1, 3))]]))
+        >>> moves = [[np.zeros((1, 3)), np.ones((1, 3))]]
+        >>> rays, moves = start_at_near(2.0, Rays(np.zeros((1, 3)), np.eye(3)[:1]), moves)
         >>> rays.origin.tolist(), moves[0][0].tolist()
         ([[2.0, 0.0, 0.0]], [[2.0, 2.0, 2.0]])
     """

@@ -10,7 +10,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch.arguments.checks import Wrong, flag, instance_of, number, one_of, optional, whole, with_cure
-from raymarch.arguments.declared import checked_field, validate_fields
+from raymarch.arguments.declared import checked_field, suggest_names, validate_fields
 from raymarch.arguments.similar_names import similar_names
 from raymarch.device.activation_functions import require_mode
 from raymarch.device.grid import Grid
@@ -45,6 +45,7 @@ def _mode(value: object) -> str | Mode:
 MODE = replace(NAMED_MODE, read=_mode)
 
 
+@suggest_names
 @dataclass(frozen=True)
 class March:
     """March settings: step length, early ray termination, compositing mode, jitter.

@@ -249,7 +249,8 @@ def texts():
     root = Path(cli.__file__).parents[1]
     for file in sorted(root.rglob("*.py")):
         room = file.relative_to(root).parts[0]
-        if room in ("tape", "torch", "gradients", "html", "kernels", "viewer", "plot") or file.name == "shell_messages.py":
+        skipped = ("tape", "torch", "gradients", "html", "kernels", "viewer", "plot")
+        if room in skipped or file.name == "shell_messages.py":
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
         with_doc = (ast.FunctionDef, ast.ClassDef, ast.Module)

@@ -18,7 +18,7 @@ from raymarch.arguments.checks import (
     whole,
     with_cure,
 )
-from raymarch.arguments.declared import checked_field, validate_fields
+from raymarch.arguments.declared import checked_field, suggest_names, validate_fields
 from raymarch.arguments.similar_names import unknown_names
 from raymarch.device.grid_layout import BLOCK_EDGES
 from raymarch.errors import RaymarchError
@@ -55,6 +55,7 @@ LEVELS = Check("pairs (share of the fit, scale): rising shares from 0, the last 
 FRACTION = number(0, 1, below=True)
 
 
+@suggest_names
 @dataclass(frozen=True)
 class FitSettings:
     """Settings of a fit; `preset` gives good ones, `dataclasses.replace` changes some.

@@ -12,7 +12,7 @@ def natural_key(name: str) -> list[int | str]:
     """Natural sort key of a name: what is between its numbers as text, and these by what they are.
 
     Example:
-        >>> sorted(["r_10", "r_9", "r_9²"], key=natural)
+        >>> sorted(["r_10", "r_9", "r_9²"], key=natural_key)
         ['r_9', 'r_9²', 'r_10']
     """
     return [int(part) if i % 2 else part for i, part in enumerate(DIGITS.split(name))]

@@ -186,7 +186,8 @@ def _labels(path: Path, values: np.ndarray) -> bool:
         )
     numbers = np.unique(grey)
     dark = (grey > 0) & (grey <= 127)
-    if 127 < grey.max() < 255 and len(numbers) <= MAX_LABELS and dark.mean() >= MIN_LABELLED_FRACTION:
+    # Of two values the darker one is black, as another program rounds it.
+    if 127 < grey.max() < 255 and 2 < len(numbers) <= MAX_LABELS and dark.mean() >= MIN_LABELLED_FRACTION:
         found = ", ".join(map(str, numbers[:6])) + ", .." * (len(numbers) > 6)
         raise RaymarchError(
             f"{path}: mask has the values {found}: labels or greys, of which nobody can tell which count; write 0 where"

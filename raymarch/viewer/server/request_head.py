@@ -18,7 +18,7 @@ def read_head(data: bytes) -> Request | Refusal | None:
 
     Example:
         >>> read_head(b"GET /?a=1 HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
-        Asked(path='/?a=1', values={'host': ['localhost']}, method='GET')
+        Request(path='/?a=1', values={'host': ['localhost']}, method='GET')
         >>> read_head(b"GET / HT") is None
         True
         >>> read_head(b"\\x16\\x03\\x01").status
