@@ -29,7 +29,6 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_inherit_docstrings = False
 python_use_unqualified_type_names = True
-suppress_warnings = ["ref.python"]  # an attribute's name in a docstring, which members of several classes have
 napoleon_google_docstring, napoleon_numpy_docstring = True, False
 napoleon_use_ivar = True
 

@@ -238,8 +238,8 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         if len(ends) not in ((0,) if fixed else (0, 2)) or not all(map(math.isfinite, ends)):
             raise click.UsageError(f"--table {table}: want {name}{'' if fixed else f' or {name},LOW,HIGH'}")
         if ends and (ends[0] == ends[1] or (name == "signed" and not 0 < ends[0] < ends[1])):
-            distinct_range = "0 < LOW < HIGH" if name == "signed" else "LOW and HIGH apart"
-            raise click.UsageError(f"--table {table}: want {distinct_range}; leave them out for the volume's own")
+            wanted = "0 < LOW < HIGH" if name == "signed" else "LOW and HIGH apart"
+            raise click.UsageError(f"--table {table}: want {wanted}; leave them out for the volume's own")
         kind = _value_kind(volume, seen)
         if name == "labels" and not kind.labels:
             raise RaymarchError(

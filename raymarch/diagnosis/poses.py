@@ -52,11 +52,11 @@ def pose_convention(
 ) -> tuple[Finding | None, np.ndarray]:
     """Reading of the poses with which clearly more matches agree than as they are, or None; and the poses so read."""
     some = _match_sample(len(matches))
-    asked, match_directions, close = matches.take(some), MatchDirections(*(part[some] for part in seen)), near[some]
+    asked, directions, close = matches.take(some), MatchDirections(*(part[some] for part in seen)), near[some]
     share = {}
     for name, turn in product(READINGS, axis_rotations()):
         key = name, tuple(turn.astype(int).ravel().tolist())
-        share[key] = float(matches_agree(read_as(poses, name, turn), asked, match_directions, close).mean())
+        share[key] = float(matches_agree(read_as(poses, name, turn), asked, directions, close).mean())
     before = share["given", OPENGL_AXES]
     name, axes = max(share, key=share.__getitem__)
     after, turn = share[name, axes], np.reshape(axes, (3, 3))

@@ -125,15 +125,10 @@ class Linearised(Holder):
                 medium = owners.enter_context(LinearVolume(first, marches[0], columns, self.block))
             else:
                 medium = owners.enter_context(LinearVolumes(volumes, marches))
-            self.medium, self.volumes = medium, volumes
+            self.medium, self.volumes, self.volume = medium, volumes, first
             self.buffer = owners.enter_context(RayBuffer(count))
             self._set_viewpoint(self.viewpoint)
             self._owners = owners.pop_all()
-
-    @property
-    def volume(self) -> Volume:
-        """The (first) volume."""
-        return self.volumes[0]
 
     @property
     def march(self) -> March:

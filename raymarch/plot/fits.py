@@ -194,13 +194,13 @@ def _draw_rows(rows: Sequence[_Row], limit: float) -> Figure:
             width, height = row.size
             for k, (picture, title) in enumerate(zip(row.pictures, COLUMN_TITLES, strict=True)):
                 ax = place(left + i * group + k * (wide + GAP_WIDTH) + (wide - width) / 2, y, width, height)
-                describe_value = ax.imshow(reduce_picture(picture), cmap=_colours(), vmin=0, vmax=limit, aspect="auto")
+                drawn = ax.imshow(reduce_picture(picture), cmap=_colours(), vmin=0, vmax=limit, aspect="auto")
                 ax.set(xticks=[], yticks=[], title=title if j == 0 else "")
                 if k == 0:
                     ax.set_ylabel(row.label, rotation=0, ha="right", va="center", parse_math=False)
             y += height + GAP_WIDTH
     bar = place(across - EDGE_WIDTH - GAP_WIDTH - wide, high - EDGE_WIDTH - BAR_HEIGHT + 0.1, wide, 0.14)
-    figure.colorbar(describe_value, cax=bar, orientation="horizontal", extend="max")
+    figure.colorbar(drawn, cax=bar, orientation="horizontal", extend="max")
     return figure
 
 

@@ -21,9 +21,9 @@ from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.integrator.kernel import MarchCall, Variant
 from raymarch.kernels.integrator.mode import Mode
-from raymarch.kernels.modes.lit_transfer import LIT
 from raymarch.kernels.modes.preintegrated import PREINTEGRATED
 from raymarch.kernels.modes.registry import MODES
+from raymarch.kernels.modes.transfer import LIT_TRANSFER
 from raymarch.rendering.shading import SHADING, WITHOUT_GRADIENT, Shading
 from raymarch.views.display_values import MAX_SUPERSAMPLE, SUPERSAMPLE
 from raymarch.volumes.activation import Activation
@@ -137,7 +137,7 @@ class March:
             return WITHOUT_GRADIENT
         if rule is not MODES["transfer"]:
             return rule
-        return PREINTEGRATED if self.preintegrated else LIT if self.shading is not None else rule
+        return PREINTEGRATED if self.preintegrated else LIT_TRANSFER if self.shading is not None else rule
 
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""

@@ -150,13 +150,13 @@ def known_by_name(own: Sequence[DensityActivation | ColourActivation]) -> Iterat
 
 
 def _or_own(names: tuple[str, ...], kind: type) -> Check:
-    suggest_names = one_of(*names)
+    by_name = one_of(*names)
 
     def read(value: object) -> object:
         own = [each for each in _own_activations.get() if isinstance(each, kind) and each.name == value]
-        return value if isinstance(value, kind) else own[0] if own else suggest_names.read(value)
+        return value if isinstance(value, kind) else own[0] if own else by_name.read(value)
 
-    return replace(suggest_names, read=read)
+    return replace(by_name, read=read)
 
 
 DENSITY, COLOUR = _or_own(tuple(DENSITIES), DensityActivation), _or_own(tuple(COLOURS), ColourActivation)

@@ -268,8 +268,8 @@ def _is_volume(path: Path) -> bool:
 
 
 def _has_table(path: Path) -> bool:
-    """Whether a folder has a table whose first line names RealityCapture's columns, however it is saved."""
-    if not path.is_dir():
+    """Whether a folder has a table with RealityCapture's columns that is saved as its reader does not read it."""
+    if not path.is_dir() or REALITYCAPTURE.detect(path):
         return False
     for file in [one for one in path.iterdir() if one.name.lower().endswith(".csv") and one.is_file()][:MAX_ENTRIES]:
         with file.open("rb") as opened:

@@ -12,10 +12,8 @@ import numpy as np
 from raymarch.arguments.checks import Check, optional, whole
 from raymarch.arguments.declared import checked_field
 from raymarch.arguments.extensions import NAME, call_callback, call_detect, callback_rule, hold_parts, require_one
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import PROGRAM_FAULTS, RaymarchError, one_line
 from raymarch.views.views import Views
-
-PROGRAM_FAULTS = (LookupError, AttributeError, TypeError, NameError, AssertionError, NotImplementedError)
 
 
 def _patterns(value: Any) -> tuple[str, ...]:
@@ -28,12 +26,7 @@ def _patterns(value: Any) -> tuple[str, ...]:
 def _is_pattern(text: str) -> bool:
     """Whether it is one that stays in a folder, and looks at few of those in it."""
     parts, anchor = PurePosixPath(text).parts, PurePosixPath(text).anchor or PureWindowsPath(text).anchor
-    return (
-        text.isprintable()
-        and bool(parts)
-        and not anchor
-        and not any("**" in callback_rule or callback_rule == ".." for callback_rule in parts)
-    )
+    return text.isprintable() and bool(parts) and not anchor and not any("**" in part or part == ".." for part in parts)
 
 
 @dataclass(frozen=True)

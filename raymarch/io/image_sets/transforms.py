@@ -146,8 +146,8 @@ def read_frames(path: Path, *, comments: bool = False) -> tuple[dict[str, Any], 
         raise RaymarchError(f"{path}: is a {type(document).__name__}, want a mapping with frames; export it again")
     listed = document.get("frames")
     if not isinstance(listed, list) or not listed:
-        first_names = isinstance(listed, dict) and listed
-        cure = "write its mappings as a list, [{..}, {..}]" if first_names else "export it again"
+        is_mapping = isinstance(listed, dict) and listed
+        cure = "write its mappings as a list, [{..}, {..}]" if is_mapping else "export it again"
         raise RaymarchError(f"{path}: frames is {short_value(listed)}, want a list of at least one; {cure}")
     require_few(len(listed), path)
     for i, frame in enumerate(listed):

@@ -66,9 +66,9 @@ def source(path: Path, selection: Selection) -> Source:
     if len(head) < HEADER_BYTES:
         raise RaymarchError(f"{path}: is shorter than a header of {HEADER_BYTES} bytes; {RESTORE_CURE}")
     if packing and head[208:212] not in (b"MAP ", b"MAP\0"):
-        unpack = "gunzip" if packing == "gzip" else "bunzip2"
+        tool = "gunzip" if packing == "gzip" else "bunzip2"
         said = "is packed, and what is in it has no mark of a map at byte 208"
-        raise RaymarchError(f"{path}: {said}; unpack it and look what it is: {unpack} -k {path.name}")
+        raise RaymarchError(f"{path}: {said}; unpack it and look what it is: {tool} -k {path.name}")
     order = _order(head)
     header = np.frombuffer(head, mrcfile.dtypes.HEADER_DTYPE.newbyteorder(order))[0]
     mode = int(header["mode"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.arguments.checks import MAX_NUMBER
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import PROGRAM_FAULTS, RaymarchError, one_line
 from raymarch.io.files.strict import require_file_budget
 from raymarch.volumes.scalar_volume import MAX_TEXT_LENGTH, ScalarVolume
 from raymarch.volumes.selection import Selection
@@ -68,10 +68,6 @@ def spacing_given(given: bool) -> Iterator[None]:
         yield
     finally:
         _spacing_given.reset(token)
-
-
-# that code of ours raises where it is wrong
-PROGRAM_FAULTS = (KeyError, AttributeError, TypeError, IndexError, NameError)
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def source(path: Path, selection: Selection) -> Source:
         fixed, depth, said = _choose_places(path, axes, shape, selection)
         remarks += said
         placed = read_placement(file, finest, fixed, image)
-        unit_factor = [finest.shape[_axes(finest).index(axis)] / shape[axes.index(axis)] for axis in ("X", "Y", depth)]
+        factors = [finest.shape[_axes(finest).index(axis)] / shape[axes.index(axis)] for axis in ("X", "Y", depth)]
     declared = math.prod(shape) * dtype.itemsize
     if declared > MAX_RATIO * path.stat().st_size:
         raise RaymarchError(f"{path}: declares {declared:,} bytes but holds {path.stat().st_size:,}; {RESTORE_CURE}")
@@ -113,7 +113,7 @@ def source(path: Path, selection: Selection) -> Source:
 
     kind = np.dtype(np.uint8) if dtype.kind == "b" else dtype
     return Source(
-        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*unit_factor, 1.0]), read,
+        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*factors, 1.0]), read,
         at_once=False,
         slope=placed.slope, intercept=placed.intercept, unit=placed.unit, length_unit=placed.length_unit,
         remarks=(*remarks, *placed.remarks),
