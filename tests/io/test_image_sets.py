@@ -434,7 +434,7 @@ def test_every_verb_that_reads_a_set_follows_links_if_told_so(monkeypatch, verb,
     for name in ("load_views", "cameras_of_set"):
         monkeypatch.setattr(f"raymarch.io.image_sets.load.{name}", ask)
     fog = Volume.from_function(lambda p: np.ones(p.shape[:-1]), shape=(2, 2, 2))
-    monkeypatch.setattr("raymarch.io.volumes.volume_file.load", lambda path: fog)
+    monkeypatch.setattr("raymarch.io.volumes.volume_file.load", lambda path, **how: fog)
     with pytest.raises(Asked) as asked:
         cli.main([*verb.split(), *["--follow-links"] * follow], standalone_mode=False)
     assert asked.value.args == ("SET", follow)

@@ -12,7 +12,6 @@ import numpy as np
 from raymarch.arguments.checks import Check, optional, whole
 from raymarch.arguments.declared import checked_field
 from raymarch.arguments.extensions import NAME, call_callback, call_detect, callback_rule, hold_parts, require_one
-from raymarch.errors import PROGRAM_FAULTS, RaymarchError, one_line
 from raymarch.views.views import Views
 
 
@@ -94,13 +93,4 @@ def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
 def read_views(reader: Reader, folder: Path, split: str, **options: float) -> Views:
     """Views of one split; RaymarchError where they cannot be read."""
     with np.errstate(all="ignore"):  # what absurd numbers of a file come to is checked where cameras are made
-        try:
-            return call_callback(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)
-        except RaymarchError as error:
-            if isinstance(error.__cause__, PROGRAM_FAULTS) and reader.read.__module__.startswith("raymarch."):
-                said = f"{type(error.__cause__).__name__}: {one_line(error.__cause__)}"
-                raise RaymarchError(
-                    f"{folder}: raymarch could not read this, by a fault of its own in the reader {reader.name}"
-                    f" ({said}); please report it with the file that lists the cameras"
-                ) from error.__cause__
-            raise
+        return call_callback(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)
