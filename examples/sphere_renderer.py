@@ -76,10 +76,18 @@ class Sphere(Owner[SphereFields]):
         scalar, vector = (lambda: ti.field(float)), (lambda n: ti.Vector.field(n, float))
         with_gradient = {name: ti.field(float, needs_grad=True) for name in ("image", "cover", "shape", "apparent")}
         f = SphereFields(
-            **with_gradient, loss=ti.field(float, needs_grad=True), focus=focus, order=order, node=vector(4),
-            inside=vector(4), edge=vector(4), target=scalar(), samples=vector(3),
-            pixel=ti.Vector.field(2, ti.i32), used=ti.field(ti.i32),
-        )  # fmt: skip
+            **with_gradient,
+            loss=ti.field(float, needs_grad=True),
+            focus=focus,
+            order=order,
+            node=vector(4),
+            inside=vector(4),
+            edge=vector(4),
+            target=scalar(),
+            samples=vector(3),
+            pixel=ti.Vector.field(2, ti.i32),
+            used=ti.field(ti.i32),
+        )
         tree = ti.FieldsBuilder()
         for each in (f.image, f.cover, f.inside, f.edge, f.target):
             tree.dense(ti.ij, (width, height)).place(each)

@@ -170,8 +170,9 @@ def _no_names(place: Place) -> str:
 def _cache_full(place: Place) -> str:
     """Kernels cannot be kept; the image is made."""
     with small_disk(place, fill=True):
-        run = place.start("render ball.h5 --orbit 1 --size 8 --out pics",
-                          {"TI_OFFLINE_CACHE_FILE_PATH": str(place.folder / "disk")})  # fmt: skip
+        run = place.start(
+            "render ball.h5 --orbit 1 --size 8 --out pics", {"TI_OFFLINE_CACHE_FILE_PATH": str(place.folder / "disk")}
+        )
         return hold(run.wait(), WORKS)
 
 

@@ -138,8 +138,11 @@ TRICKS = [
 ]  # fmt: skip
 
 SHAPES = [
-    refused(f"density of {what}", remade("density", lambda f, v, to=to: f.create_dataset("density", data=to(v))),
-            "density|features|digest|type")
+    refused(
+        f"density of {what}",
+        remade("density", lambda f, v, to=to: f.create_dataset("density", data=to(v))),
+        "density|features|digest|type",
+    )
     for what, to in {
         "whole numbers": lambda v: v.astype("i4"),
         "float16": lambda v: v.astype("f2"),
@@ -152,17 +155,37 @@ SHAPES = [
         "NaN": lambda v: v * np.nan,
     }.items()
 ] + [
-    refused("features of 5 channels", remade("features", lambda f, v: f.create_dataset(
-        "features", data=np.zeros((*v.shape[:3], 5), "f4"))), "features"),
-    refused("a world of three rows", remade("world_from_index", lambda f, v: f.create_dataset(
-        "world_from_index", data=v[:3])), "world_from_index"),
-    refused("a background of two numbers", remade("background", lambda f, v: f.create_dataset(
-        "background", data=v[:2])), "background"),
-    area.refused("info: a box of NaN", "info ball.h5", "nan|NaN|world_from_index|digest",
-                 altered(lambda f: f["world_from_index"].__setitem__((0, 3), np.nan))),
-    area.refused("info: provenance of 60 MB", "info ball.h5", "provenance",
-                 remade("provenance", lambda f, v: f.create_dataset(
-                     "provenance", data=np.bytes_(b'{"a": "' + b"1" * 60_000_000 + b'"}'))), seconds=3),
-]  # fmt: skip
+    refused(
+        "features of 5 channels",
+        remade("features", lambda f, v: f.create_dataset("features", data=np.zeros((*v.shape[:3], 5), "f4"))),
+        "features",
+    ),
+    refused(
+        "a world of three rows",
+        remade("world_from_index", lambda f, v: f.create_dataset("world_from_index", data=v[:3])),
+        "world_from_index",
+    ),
+    refused(
+        "a background of two numbers",
+        remade("background", lambda f, v: f.create_dataset("background", data=v[:2])),
+        "background",
+    ),
+    area.refused(
+        "info: a box of NaN",
+        "info ball.h5",
+        "nan|NaN|world_from_index|digest",
+        altered(lambda f: f["world_from_index"].__setitem__((0, 3), np.nan)),
+    ),
+    area.refused(
+        "info: provenance of 60 MB",
+        "info ball.h5",
+        "provenance",
+        remade(
+            "provenance",
+            lambda f, v: f.create_dataset("provenance", data=np.bytes_(b'{"a": "' + b"1" * 60_000_000 + b'"}')),
+        ),
+        seconds=3,
+    ),
+]
 
 CASES = [*FILES, *TRICKS, *SHAPES]

@@ -129,8 +129,10 @@ def _paused(place: Place) -> str:
 
 def _ignored(place: Place) -> str:
     """As nohup does: SIGHUP is ignored, and stays so."""
-    run = place.start("fit set --preset quick --steps 50 --resolution 16 --out out.h5",
-                      before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))  # fmt: skip
+    run = place.start(
+        "fit set --preset quick --steps 50 --resolution 16 --out out.h5",
+        before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
     time.sleep(3)
     if run.process.poll() is None:
         os.kill(run.process.pid, signal.SIGHUP)
@@ -142,8 +144,10 @@ def _ignored(place: Place) -> str:
 
 def _background(place: Place) -> str:
     """As a shell's `&` does: Ctrl-C is ignored when it starts, and must stay so."""
-    run = place.start("fit set --preset quick --steps 50 --resolution 16 --out out.h5",
-                      before=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))  # fmt: skip
+    run = place.start(
+        "fit set --preset quick --steps 50 --resolution 16 --out out.h5",
+        before=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
     under_way(run)
     if run.process.poll() is None:
         os.kill(run.process.pid, signal.SIGINT)
@@ -175,9 +179,11 @@ def _resumed(place: Place) -> str:
     done = place.run(SAVED + (" --resume" if checkpoint.exists() else "")) if not out.exists() else whole
     if whole.code or done.code:
         raise Bad(f"exit {whole.code}, {done.code}: {done.err.strip().splitlines()[-1]}")
-    same = place.run("a, b = rm.load('whole.h5'), rm.load('out.h5')\n"
-                     "assert a.density.tobytes() == b.density.tobytes()\n"
-                     "assert a.features.tobytes() == b.features.tobytes()\n")  # fmt: skip
+    same = place.run(
+        "a, b = rm.load('whole.h5'), rm.load('out.h5')\n"
+        "assert a.density.tobytes() == b.density.tobytes()\n"
+        "assert a.features.tobytes() == b.features.tobytes()\n"
+    )
     if same.code:
         raise Bad("a fit that was killed and resumed is another one")
     if checkpoint.exists():

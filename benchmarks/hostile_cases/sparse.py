@@ -133,8 +133,11 @@ LAYOUTS = [
     info_refused(name, change, says)
     for name, change, says in [
         ("one density fewer", as_data("density", lambda v: v[:7]), r"features are float32 \(8, 8, 8, 8, 3\)"),
-        ("more bricks than places", lambda f: [as_data(n, lambda v: np.concatenate([v, v]))(f)
-                                               for n in ("density", "features")], "density holds 16 bricks"),
+        (
+            "more bricks than places",
+            lambda f: [as_data(n, lambda v: np.concatenate([v, v]))(f) for n in ("density", "features")],
+            "density holds 16 bricks",
+        ),
         ("bricks of 4 samples a side", as_data("density", lambda v: v[:, :4, :4, :4]), "density is float32"),
         ("dense arrays beside a table", as_data("density", lambda v: v.reshape(SHAPE)), "density is float32"),
         ("bricks of half precision", as_data("density", lambda v: v.astype("f2")), "density is float16"),
@@ -152,15 +155,34 @@ LAYOUTS = [
         ("bricks of 16 samples a side", noted("edge", 16), "edge of table is 16"),
         ("no table", lambda f: f.__delitem__("table"), "lacks table"),
         ("a table in version 1", lambda f: f.attrs.__setitem__("format_version", 1), "also holds table"),
-        ("a table linked out", lambda f: (f.__delitem__("table"), f.__setitem__("table", h5py.ExternalLink("a", "/b"))),
-         "table is a ExternalLink"),
-        ("2 TB of table declared", remade("table", lambda f, v: f.create_dataset(
-            "table", (1 << 13,) * 3, "<i4", chunks=(64,) * 3)), "table declares 2199023255552 bytes"),
-        ("70 TB of bricks declared", remade("density", lambda f, v: f.create_dataset(
-            "density", (1 << 35, 8, 8, 8), "<f4", chunks=(64, 8, 8, 8))), "density declares 70368744177664 bytes"),
-        ("256 MB of zeros packed in one chunk", remade("table", lambda f, v: f.create_dataset(
-            "table", data=np.zeros((400,) * 3, "<i4"), chunks=(400,) * 3, compression=9)), "table declares 256000000"),
+        (
+            "a table linked out",
+            lambda f: (f.__delitem__("table"), f.__setitem__("table", h5py.ExternalLink("a", "/b"))),
+            "table is a ExternalLink",
+        ),
+        (
+            "2 TB of table declared",
+            remade("table", lambda f, v: f.create_dataset("table", (1 << 13,) * 3, "<i4", chunks=(64,) * 3)),
+            "table declares 2199023255552 bytes",
+        ),
+        (
+            "70 TB of bricks declared",
+            remade(
+                "density", lambda f, v: f.create_dataset("density", (1 << 35, 8, 8, 8), "<f4", chunks=(64, 8, 8, 8))
+            ),
+            "density declares 70368744177664 bytes",
+        ),
+        (
+            "256 MB of zeros packed in one chunk",
+            remade(
+                "table",
+                lambda f, v: f.create_dataset(
+                    "table", data=np.zeros((400,) * 3, "<i4"), chunks=(400,) * 3, compression=9
+                ),
+            ),
+            "table declares 256000000",
+        ),
     ]
-]  # fmt: skip
+]
 
 CASES = [*TABLES, *LAYOUTS]

@@ -22,9 +22,13 @@ def renders(name: str, set_up=None, **more) -> Case:
 
 def shadowed(name: str) -> Case:
     """A user's own file of a library's name beside the volume, the installed program run there."""
-    return area.works(f"a {name} in the working folder", "info ball.h5",
-                      lambda f: (f / name).write_text("raise SystemExit('the wrong file')\n"), script=True,
-                      environment={"PYTHONDONTWRITEBYTECODE": "1"})  # fmt: skip
+    return area.works(
+        f"a {name} in the working folder",
+        "info ball.h5",
+        lambda f: (f / name).write_text("raise SystemExit('the wrong file')\n"),
+        script=True,
+        environment={"PYTHONDONTWRITEBYTECODE": "1"},
+    )
 
 
 def _closed(which: int, do: str = "info ball.h5"):

@@ -24,12 +24,17 @@ def works(name: str, source: str, **more) -> Case:
 
 def kept(name: str, source: str) -> Case:
     """What is saved is read back as it was."""
-    return works(name, source + """
+    return works(
+        name,
+        source
+        + """
 rm.save(v, "out.h5")
 back = rm.load("out.h5")
 assert np.array_equal(back.density, v.density) and np.array_equal(back.features, v.features), "other numbers"
 assert np.array_equal(back.world_from_index, v.world_from_index) and back.activation == v.activation, "other notes"
-""", makes=("out.h5",))  # fmt: skip
+""",
+        makes=("out.h5",),
+    )
 
 
 ARRAYS = [

@@ -71,8 +71,21 @@ def cli() -> None:
 
 
 for verb in (
-    demo, cameras, doctor, fit, evaluate, render, slices, info, convert, export, check_gradients, bench, tune, view,
-):  # fmt: skip
+    demo,
+    cameras,
+    doctor,
+    fit,
+    evaluate,
+    render,
+    slices,
+    info,
+    convert,
+    export,
+    check_gradients,
+    bench,
+    tune,
+    view,
+):
     cli.add_command(verb)
 
 

@@ -62,9 +62,21 @@ from raymarch.cli.option_kinds import MAX_NUMBER, Duration, Whole, usage_errors
 )
 @options.as_json
 def cameras(
-    photos: str, out: str, matching: str, lens: str, camera: str, max_size: int, features: int, frames: int,
-    seconds: float | None, seed: int, threads: int | None, overwrite: bool, follow_links: bool, as_json: bool,
-) -> None:  # fmt: skip
+    photos: str,
+    out: str,
+    matching: str,
+    lens: str,
+    camera: str,
+    max_size: int,
+    features: int,
+    frames: int,
+    seconds: float | None,
+    seed: int,
+    threads: int | None,
+    overwrite: bool,
+    follow_links: bool,
+    as_json: bool,
+) -> None:
     """Find the cameras of PHOTOS, a folder of photographs or a video, and write both as an image set.
 
     Structure from motion by COLMAP on the CPU (pip install "raymarch[sfm]"; videos: "raymarch[video]"). Then raymarch

@@ -82,9 +82,15 @@ def _convert_set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[
         output.print_note(f"{split}: {len(views)} images of {views.size_in_words()}")
 
     splits = conversion.convert(
-        data, out, overwrite=overwrite, background=how["background"], follow_links=how["follow_links"],
-        downscale=1.0 if how["downscale"] is None else how["downscale"], holdout=how["holdout"], seen=seen,
-    )  # fmt: skip
+        data,
+        out,
+        overwrite=overwrite,
+        background=how["background"],
+        follow_links=how["follow_links"],
+        downscale=1.0 if how["downscale"] is None else how["downscale"],
+        holdout=how["holdout"],
+        seen=seen,
+    )
     size = Path(out).stat().st_size
     if as_json:
         output.print_json({"path": out, "splits": splits, "bytes": size})

@@ -35,9 +35,17 @@ if TYPE_CHECKING:
 @device_options
 @options.as_json
 def doctor(
-    data: str, run: str | None, plot: str | None, box: list[list[float]] | None, split: str | None, clock: bool,
-    overwrite: bool, reading: SetReading, device: Device, as_json: bool,
-) -> int:  # fmt: skip
+    data: str,
+    run: str | None,
+    plot: str | None,
+    box: list[list[float]] | None,
+    split: str | None,
+    clock: bool,
+    overwrite: bool,
+    reading: SetReading,
+    device: Device,
+    as_json: bool,
+) -> int:
     """What is wrong with the image set DATA, each fault with its cure: poses, lenses, images, exposure, box.
 
     With --volume, what is wrong with a fit: floaters, what no view sees, the gap between views that were fitted and

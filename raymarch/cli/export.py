@@ -22,9 +22,17 @@ from raymarch.cli.option_kinds import MAX_NUMBER, Box, Real
 @options.overwrite
 @options.as_json
 def export(
-    run: str, out: str, iso: float | None, box: list[list[float]] | None, largest: int | None, faces: int | None,
-    points: int | None, format: str | None, overwrite: bool, as_json: bool,
-) -> None:  # fmt: skip
+    run: str,
+    out: str,
+    iso: float | None,
+    box: list[list[float]] | None,
+    largest: int | None,
+    faces: int | None,
+    points: int | None,
+    format: str | None,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
     """Write the surface where VOLUME has one value as a mesh, coloured as it is seen, in the cameras' coordinates."""
     if points is not None and faces is not None:
         raise click.UsageError("--faces is for meshes and --points for clouds of points; take one of them")

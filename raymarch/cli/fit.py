@@ -220,9 +220,18 @@ def view_options(command: Any) -> Any:
 @pack_options(Refining, "refining")
 @pack_options(Viewing, "viewing")
 def fit(
-    data: str, split: str, box: list[list[float]] | None, asked: Asked, reading: SetReading, refining: Refining,
-    saving: Saving, viewing: Viewing, dry_run: bool, device: Device, as_json: bool,
-) -> int:  # fmt: skip
+    data: str,
+    split: str,
+    box: list[list[float]] | None,
+    asked: Asked,
+    reading: SetReading,
+    refining: Refining,
+    saving: Saving,
+    viewing: Viewing,
+    dry_run: bool,
+    device: Device,
+    as_json: bool,
+) -> int:
     """Recover a volume from the images in DATA and save it.
 
     Ctrl-C, SIGTERM and SIGHUP stop early and save what is there; a volume that is finished is never replaced by one

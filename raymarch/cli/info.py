@@ -22,7 +22,7 @@ MAX_VALUES_READ = 1 << 26  # values that are looked at; of more every so many al
 MAX_BAR_LENGTH = 40  # characters of the longest bar
 ANATOMICAL_SIDES = dict(
     zip("RLAPSI", ("the right", "the left", "the front", "the back", "the head", "the feet"), strict=True)
-)  # fmt: skip
+)
 
 
 @click.command(epilog="Example: raymarch info tower.h5")
@@ -31,9 +31,14 @@ ANATOMICAL_SIDES = dict(
 @options.place_options
 @options.as_json
 def info(
-    file: str | None, clock: bool, channel: int | None, time: int | None, level: int | None, format: str | None,
+    file: str | None,
+    clock: bool,
+    channel: int | None,
+    time: int | None,
+    level: int | None,
+    format: str | None,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Shape, box, activations, size and history of the volume FILE, and what rendering it takes.
 
     Of a scalar volume: type, units, spacing, sides of the body, range and histogram.

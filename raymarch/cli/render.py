@@ -46,11 +46,23 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @set_options.set_reading(set_options.background)
 @device_options
 def render(
-    run: str, viewpoints: Viewpoints, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str,
-    fps: float, quality: float, extras: bool, shown: modes.ModeOptions, window: list[float] | None,
+    run: str,
+    viewpoints: Viewpoints,
+    clip_box: list[list[float]] | None,
+    clip_plane: tuple[list[float], ...],
+    out: str,
+    fps: float,
+    quality: float,
+    extras: bool,
+    shown: modes.ModeOptions,
+    window: list[float] | None,
     others: tuple[str, ...],
-    tables: tuple[str, ...], format: str | None, overwrite: bool, reading: SetReading, device: Device,
-) -> int:  # fmt: skip
+    tables: tuple[str, ...],
+    format: str | None,
+    overwrite: bool,
+    reading: SetReading,
+    device: Device,
+) -> int:
     """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
 
     Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.

@@ -30,9 +30,18 @@ from raymarch.cli.option_kinds import Interval, Numbers, usage_errors
 @options.place_options
 @options.overwrite
 def slices(
-    file: str, out: str, at: list[float] | None, window: list[float] | None, colormap: str | None, colour: bool,
-    channel: int | None, time: int | None, level: int | None, format: str | None, overwrite: bool,
-) -> None:  # fmt: skip
+    file: str,
+    out: str,
+    at: list[float] | None,
+    window: list[float] | None,
+    colormap: str | None,
+    colour: bool,
+    channel: int | None,
+    time: int | None,
+    level: int | None,
+    format: str | None,
+    overwrite: bool,
+) -> None:
     """Draw the slices of the volume in FILE, of any format that raymarch reads, across x, y and z of the world."""
     from raymarch.errors import RaymarchError
     from raymarch.io.images.write import require_pictures, write_png

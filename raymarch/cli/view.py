@@ -34,10 +34,20 @@ if TYPE_CHECKING:
 @set_options.set_reading()
 @device_options
 def view(
-    file: str, data: str | None, split: str, port: int, no_browser: bool, shown: modes.ModeOptions,
-    window: list[float] | None, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...],
-    up: list[float] | None, format: str | None, reading: SetReading, device: Device,
-) -> None:  # fmt: skip
+    file: str,
+    data: str | None,
+    split: str,
+    port: int,
+    no_browser: bool,
+    shown: modes.ModeOptions,
+    window: list[float] | None,
+    clip_box: list[list[float]] | None,
+    clip_plane: tuple[list[float], ...],
+    up: list[float] | None,
+    format: str | None,
+    reading: SetReading,
+    device: Device,
+) -> None:
     """Look at the volume in FILE, of any format that raymarch reads, in a browser; Ctrl-C ends it.
 
     The page is served to this machine alone, to who has the URL, which is the first line of stdout; docs/viewer.md has
@@ -78,10 +88,13 @@ def view(
 
 
 def _begin(
-    volume: AnyVolume, shown: modes.ModeOptions, clip_box: list[list[float]] | None,
+    volume: AnyVolume,
+    shown: modes.ModeOptions,
+    clip_box: list[list[float]] | None,
     clip_plane: tuple[list[float], ...],
-    up: list[float] | None, background: str | None,
-) -> DefaultLook:  # fmt: skip
+    up: list[float] | None,
+    background: str | None,
+) -> DefaultLook:
     """Look that the options say of a volume; RaymarchError for what cannot be shown."""
     from raymarch.errors import RaymarchError
     from raymarch.geometry.orbit import UP

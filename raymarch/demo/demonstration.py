@@ -68,9 +68,13 @@ def require_demo_folder(out: str | os.PathLike[str]) -> None:
 
 
 def demonstrate(
-    out: str | os.PathLike[str], plan: Plan = Plan(), *, show: ShowProgress = lambda *_: None,
-    report: Callable[[Report], None] | None = None, done: Callable[[str], None] = lambda _: None,
-) -> DemonstrationResult:  # fmt: skip
+    out: str | os.PathLike[str],
+    plan: Plan = Plan(),
+    *,
+    show: ShowProgress = lambda *_: None,
+    report: Callable[[Report], None] | None = None,
+    done: Callable[[str], None] = lambda _: None,
+) -> DemonstrationResult:
     """Demonstration in a folder, which is there once all of it is: island.h5, its views, pictures and scores.
 
     `show` is called as views and pictures are made, `report` with the fit's reports, `done` with a line after each

@@ -97,9 +97,16 @@ class BrickGrid(Grid):
     """
 
     def __init__(
-        self, shape: Sequence[int], degree: int, *, bricks: int, slots: int = 0, moments: bool = False,
-        boxes: int = 1, ndc_from_world: np.ndarray | None = None,
-    ):  # fmt: skip
+        self,
+        shape: Sequence[int],
+        degree: int,
+        *,
+        bricks: int,
+        slots: int = 0,
+        moments: bool = False,
+        boxes: int = 1,
+        ndc_from_world: np.ndarray | None = None,
+    ):
         how: dict[str, Any] = {"slots": slots, "moments": moments, "boxes": boxes, "ndc_from_world": ndc_from_world}
         super().__init__(shape, degree, block=1, places=max(int(bricks), 1), **how)
         self.room = max(int(bricks), 1)

@@ -71,9 +71,17 @@ class Grid(Owner[Fields]):
     name = "this grid"
 
     def __init__(
-        self, shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None,
-        boxes: int = 1, ndc_from_world: np.ndarray | None = None, places: int = 0,
-    ):  # fmt: skip
+        self,
+        shape: Sequence[int],
+        degree: int,
+        *,
+        slots: int = 0,
+        moments: bool = False,
+        block: int | None = None,
+        boxes: int = 1,
+        ndc_from_world: np.ndarray | None = None,
+        places: int = 0,
+    ):
         shape = tuple(int(n) for n in shape)
         require_layout(shape, slots, 1 if block is None else block, boxes)
         runtime.start()

@@ -180,9 +180,14 @@ def build(
 
 
 def place_level(
-    fields: Fields, world_from_index: np.ndarray, max_index: np.ndarray, shape: Sequence[int], cells: Sequence[int],
-    ndc_from_world: np.ndarray | None, activation: Activation,
-) -> None:  # fmt: skip
+    fields: Fields,
+    world_from_index: np.ndarray,
+    max_index: np.ndarray,
+    shape: Sequence[int],
+    cells: Sequence[int],
+    ndc_from_world: np.ndarray | None,
+    activation: Activation,
+) -> None:
     """Level of a grid: where its boxes lie in the world, whose last sample `max_index` is, its occupancy cells, and how
     its numbers are read."""
     set_numbers(
@@ -198,9 +203,14 @@ def place_level(
 
 
 def _values(
-    tree: ti.FieldsBuilder, beside: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool,
+    tree: ti.FieldsBuilder,
+    beside: ti.FieldsBuilder,
+    blocks: list[int],
+    degree: int,
+    slots: int,
+    moments: bool,
     block: int,
-) -> dict:  # fmt: skip
+) -> dict:
     """Density and features, their gradients and slots: side by side at degree 0, else each alone; moments. All but the
     values lie in `beside`, if that is another tree, where gradients are the first slot."""
     channels, fit, sparse = 3 * (degree + 1) ** 2, slots > 0, beside is not tree

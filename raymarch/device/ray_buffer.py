@@ -93,9 +93,13 @@ class RayBuffer(TableMemory, Owner[RayFields]):
             require_memory((self.capacity,), bytes_of_all, indexed, "take fewer rays at once")
 
         self._own(
-            (keeps,), lambda room: self._build(room, keeps), lambda room: size_of(room, keeps),
-            room=(self.capacity,), step=RAY_STEP, require=require,
-        )  # fmt: skip
+            (keeps,),
+            lambda room: self._build(room, keeps),
+            lambda room: size_of(room, keeps),
+            room=(self.capacity,),
+            step=RAY_STEP,
+            require=require,
+        )
         self.fields.image.grad.fill(0)
 
     @staticmethod

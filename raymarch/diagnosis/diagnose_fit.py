@@ -133,9 +133,8 @@ def _psnr_gap(fitted: list, held_out: list) -> Finding | None:
         f"held-out views come out at {test:.1f} dB where fitted ones do at {train:.1f}: the fit learned them by heart"
     )
     return Finding(
-        "gap", "warning", message,
-        "more views; poses may be off: --refine; then a lower --resolution or --sh-degree",
-    )  # fmt: skip
+        "gap", "warning", message, "more views; poses may be off: --refine; then a lower --resolution or --sh-degree"
+    )
 
 
 def _other_views_finding(volume: Volume, fitted: list) -> Finding | None:

@@ -108,12 +108,13 @@ def focal(
         return None, seen
     what = "focal length and principal point are" if both else "the focal length is"
     finding = Finding(
-        "focal-length", "error",
+        "focal-length",
+        "error",
         f"{what} off by a factor: times {factor:.3g} (to {cameras[0].focal[0] * factor:.4g} pixels) {after:.0%} of the"
         f" matches agree, as given {given:.0%}",
         f"scale fl_x, fl_y{', cx, cy' if both else ''} by {factor:.3g}; they look like those of images"
         f" {cameras[0].width / factor:.0f} pixels wide, where these have {cameras[0].width}",
-    )  # fmt: skip
+    )
     return finding, change.applied(seen)
 
 
@@ -159,11 +160,12 @@ def lens(cameras: Sequence[Camera], matches: Matches, seen: MatchDirections, pos
     if min(gains) < MIN_LENS_GAIN or moved < MIN_LENS_SHIFT * side:
         return None
     return Finding(
-        "lens-left-out", "warning",
+        "lens-left-out",
+        "warning",
         f"a lens that the cameras lack bends the images by {moved:.1f} pixels: k1 {k1:.3g}, k2 {k2:.3g} bring the"
         f" matches nearer by {min(gains):.0%}",
         "give the lens's k1, k2, p1, p2 with the cameras, or undistort the images; raymarch cameras finds them",
-    )  # fmt: skip
+    )
 
 
 def _lens_bend(k1: float, k2: float, radius: float) -> float:

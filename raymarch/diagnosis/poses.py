@@ -172,13 +172,14 @@ def _findings(views: Views, turned: list[tuple[int, float, float, float]], other
     """Findings about views that a turn mends, and about others."""
     findings = [
         Finding(
-            "camera-off", "warning",
+            "camera-off",
+            "warning",
             f"view {views.names[i]} is turned by about {degrees:.1f} degrees: so turned back {after:.0%} of its matches"
             f" agree with its neighbours, as given {before:.0%}",
             "correct its pose or take it out; rm.refine moves cameras that are a little off",
         )
         for i, degrees, before, after in turned
-    ]  # fmt: skip
+    ]
     if others:
         names = first_names([views.names[i] for i in others])
         message = f"view {names} disagrees with its neighbours; of other views {usual:.0%} of the matches agree"

@@ -131,18 +131,30 @@ class Camera(ReadOnly):
     @classmethod
     @checked()
     def look_at(
-        cls, eye: Numbers, target: Numbers = (0, 0, 0), up: Numbers = (0, 0, 1), *,
-        fov: float = 0.7, width: int = 256, height: int = 256,
-    ) -> Camera:  # fmt: skip
+        cls,
+        eye: Numbers,
+        target: Numbers = (0, 0, 0),
+        up: Numbers = (0, 0, 1),
+        *,
+        fov: float = 0.7,
+        width: int = 256,
+        height: int = 256,
+    ) -> Camera:
         """Camera at `eye` that looks at `target` (world units) with a horizontal field of view `fov` [radian]."""
         return cls.from_fov(look_at(eye, target, up), fov, width, height)
 
     @classmethod
     @checked(size=EXTENT, width=PIXELS_A_SIDE, height=PIXELS_A_SIDE)
     def orthographic(
-        cls, eye: Numbers, target: Numbers = (0, 0, 0), up: Numbers = (0, 0, 1), *,
-        size: float = 2.0, width: int = 256, height: int = 256,
-    ) -> Camera:  # fmt: skip
+        cls,
+        eye: Numbers,
+        target: Numbers = (0, 0, 0),
+        up: Numbers = (0, 0, 1),
+        *,
+        size: float = 2.0,
+        width: int = 256,
+        height: int = 256,
+    ) -> Camera:
         """Camera of parallel rays at `eye` that looks at `target`, its image `size` [world unit] wide.
 
         Rays begin in the plane through `eye` across the axis, from which depths count; what is behind is not seen.

@@ -99,9 +99,15 @@ class Projection:
         return -self.index_from_world @ np.vstack([dot_box, np.zeros(4)]) @ self.index_from_world
 
     def adjoint(
-        self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray,
-        frame: np.ndarray | None = None, cut: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> Parameters:  # fmt: skip
+        self,
+        rays: Rays,
+        origin: np.ndarray,
+        index_direction: np.ndarray,
+        view_direction: np.ndarray,
+        dt: np.ndarray,
+        frame: np.ndarray | None = None,
+        cut: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Parameters:
         """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,).
 
         `frame` (3, 3) is what the turn and stretch into index space bring beside their rays, where normals are seen;

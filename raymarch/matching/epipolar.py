@@ -96,8 +96,14 @@ def _rays(poses: np.ndarray, matches: Matches, seen: MatchDirections) -> tuple[n
 def _distance(u: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Sampson's distance of two rays [radian]: their volume with the base line over its slope; without a base line
     that of the rays themselves."""
-    across = np.stack([b[:, 1] * u[:, 2] - b[:, 2] * u[:, 1], b[:, 2] * u[:, 0] - b[:, 0] * u[:, 2],
-                       b[:, 0] * u[:, 1] - b[:, 1] * u[:, 0]], axis=1)  # fmt: skip
+    across = np.stack(
+        [
+            b[:, 1] * u[:, 2] - b[:, 2] * u[:, 1],
+            b[:, 2] * u[:, 0] - b[:, 0] * u[:, 2],
+            b[:, 0] * u[:, 1] - b[:, 1] * u[:, 0],
+        ],
+        axis=1,
+    )
     volume, ub, wb = (np.einsum("na,na->n", *pair) for pair in ((across, w), (u, b), (w, b)))
     volume = np.where(b.any(1), volume, np.linalg.norm(np.cross(u, w), axis=1))
     return volume / np.sqrt(np.maximum(2 - ub**2 - wb**2 - 2 * volume**2, 1e-12))

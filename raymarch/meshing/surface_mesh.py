@@ -249,9 +249,15 @@ def surface_points(
 
 
 @checked(
-    volume=VOLUME, path=checks.path, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FACE_COUNT,
-    points=optional(COUNT), overwrite=checks.flag,
-)  # fmt: skip
+    volume=VOLUME,
+    path=checks.path,
+    iso=ISO,
+    box=optional(BOX),
+    largest=optional(COUNT),
+    faces=FACE_COUNT,
+    points=optional(COUNT),
+    overwrite=checks.flag,
+)
 def export_mesh(
     volume: Volume,
     path: str | os.PathLike[str],

@@ -114,9 +114,13 @@ PYRAMID_FACTOR = 2.0  # times as long as pyramids without images
 
 @checked(views=VIEWS, box=optional(BOX), count=whole(1, 10**6), length=optional(number(0, above=True)))
 def frusta(
-    views: Views, box: Numbers | None = None, ax: Axes3D | None = None, *, count: int = MAX_IMAGES,
+    views: Views,
+    box: Numbers | None = None,
+    ax: Axes3D | None = None,
+    *,
+    count: int = MAX_IMAGES,
     length: float | None = None,
-) -> Axes3D:  # fmt: skip
+) -> Axes3D:
     """Camera frusta with their images: pyramids that open where the cameras look, the image on their open ends.
 
     Args:

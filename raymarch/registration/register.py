@@ -54,9 +54,15 @@ class BlurLevel:
     """
 
     def __init__(
-        self, target: np.ndarray, mask: np.ndarray | None, start: Camera, blur: float, parameters: Sequence[str],
-        corners: np.ndarray, seed: int,
-    ):  # fmt: skip
+        self,
+        target: np.ndarray,
+        mask: np.ndarray | None,
+        start: Camera,
+        blur: float,
+        parameters: Sequence[str],
+        corners: np.ndarray,
+        seed: int,
+    ):
         self.start, self.parameters, self.corners, self.masked = start, parameters, corners, mask is not None
         middle = corners.mean(0)
         least = MIN_DISTANCE_FRACTION * np.linalg.norm(corners[0] - middle)

@@ -64,9 +64,14 @@ def extract(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Mess
     with messages.watched(database, "keypoints", "features", sum(map(len, job["groups"]))):
         for names, mode in calls:
             pc.extract_features(
-                database, job["images"], image_names=names, camera_mode=mode, reader_options=reading,
-                extraction_options=options, device=pc.Device.cpu,
-            )  # fmt: skip
+                database,
+                job["images"],
+                image_names=names,
+                camera_mode=mode,
+                reader_options=reading,
+                extraction_options=options,
+                device=pc.Device.cpu,
+            )
 
 
 def match(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Messages) -> None:

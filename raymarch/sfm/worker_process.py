@@ -52,14 +52,17 @@ def run_worker(folder: Path, job: dict, show: ShowProgress, until: float) -> dic
     """
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
     said = folder / "stderr.txt"
-    with said.open("wb") as errors, subprocess.Popen(
-        child_command("raymarch.sfm.worker", str(folder)),
-        cwd=folder,  # what lies where the caller stands must not stand in for Python's modules
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        start_new_session=True,  # Ctrl-C comes to us, and we end it
-    ) as child:  # fmt: skip
+    with (
+        said.open("wb") as errors,
+        subprocess.Popen(
+            child_command("raymarch.sfm.worker", str(folder)),
+            cwd=folder,  # what lies where the caller stands must not stand in for Python's modules
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C comes to us, and we end it
+        ) as child,
+    ):
         lines: queue.Queue[bytes | None] = queue.Queue()
         listener = threading.Thread(target=_listen, args=(child, lines), daemon=True)
         listener.start()

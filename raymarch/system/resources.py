@@ -142,8 +142,9 @@ def processors(system: Path = SYSTEM_ROOT) -> float | None:
     shares = []
     for group in _groups("cpu", system):
         both = _numbers(group / "cpu.max") or [
-            *_numbers(group / "cpu.cfs_quota_us"), *_numbers(group / "cpu.cfs_period_us")
-        ]  # fmt: skip
+            *_numbers(group / "cpu.cfs_quota_us"),
+            *_numbers(group / "cpu.cfs_period_us"),
+        ]
         if len(both) == 2 and min(both) > 0:
             shares.append(both[0] / both[1])
     return min(shares, default=None)

@@ -111,9 +111,16 @@ class TorchMarch(Holder):
         self.grid.set_activation(Activation("identity", 0.0, 1.0, "identity"))
 
     def __call__(
-        self, template: Tensor, campos: Tensor, camrot: Tensor, focal: Tensor, princpt: Tensor, pixelcoords: Tensor,
-        *, dt: float,
-    ) -> Tensor:  # fmt: skip
+        self,
+        template: Tensor,
+        campos: Tensor,
+        camrot: Tensor,
+        focal: Tensor,
+        princpt: Tensor,
+        pixelcoords: Tensor,
+        *,
+        dt: float,
+    ) -> Tensor:
         """Image (N, 4, H, W) of N templates, each seen by its camera."""
         torch = import_torch()
         _ = self.grid.fields  # not closed, and the right thread

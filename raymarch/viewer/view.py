@@ -96,9 +96,15 @@ class View(Closing):
 
 @checked(seen=VIEWABLE, views=optional(VIEWS), port=PORT, browser=flag, name=text, bind=text, hosts=HOSTS)
 def view(
-    seen: AnyVolume | Fitter, views: Views | None = None, *, port: int = 0, browser: bool = True, name: str = "",
-    bind: str = LOOPBACK_ADDRESS, hosts: Sequence[str] = (),
-) -> View | NotebookView:  # fmt: skip
+    seen: AnyVolume | Fitter,
+    views: Views | None = None,
+    *,
+    port: int = 0,
+    browser: bool = True,
+    name: str = "",
+    bind: str = LOOPBACK_ADDRESS,
+    hosts: Sequence[str] = (),
+) -> View | NotebookView:
     """View of a volume, or of a fit as it runs, in the browser: `rm.view(volume).run()`, `rm.view(fitter).run()`.
 
     In a notebook it is a widget: the last line of a cell shows it, a fit goes on as the cell has returned, and

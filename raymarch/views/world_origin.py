@@ -38,8 +38,10 @@ def new_origin(places: Sequence[np.ndarray] | np.ndarray, source: object) -> np.
     log.warning(
         "%s: the cameras lie far from the origin, where single precision ends, so the world is moved by %s; what is at"
         " 0,0,0 now lies at %s in the set's coordinates, rm.Views.origin and a fitted volume's provenance keep it",
-        source, coordinates_text(-origin), coordinates_text(origin),
-    )  # fmt: skip
+        source,
+        coordinates_text(-origin),
+        coordinates_text(origin),
+    )
     return origin
 
 

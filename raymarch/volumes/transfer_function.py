@@ -132,9 +132,15 @@ class TransferFunction(ReadOnly):
     @classmethod
     @checked(name=text, low=number(), high=number(), opacities=RAMP, unit_length=LENGTH, knots=whole(2, MAX_KNOTS))
     def of_colormap(
-        cls, name: str, low: float, high: float, opacities: tuple[float, float] = (0.0, 0.5), *,
-        unit_length: float = 1.0, knots: int = 64,
-    ) -> TransferFunction:  # fmt: skip
+        cls,
+        name: str,
+        low: float,
+        high: float,
+        opacities: tuple[float, float] = (0.0, 0.5),
+        *,
+        unit_length: float = 1.0,
+        knots: int = 64,
+    ) -> TransferFunction:
         """Table of a matplotlib colour map from `low` to `high`, its opacity a ramp between two.
 
         Raises RaymarchError for a map that matplotlib has not, and for `high` not over `low`.

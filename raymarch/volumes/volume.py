@@ -91,12 +91,18 @@ class Volume(ReadOnly):
     ndc_from_world: np.ndarray | None
 
     def __init__(
-        self, density: np.ndarray = NOT_GIVEN, features: np.ndarray = NOT_GIVEN,
+        self,
+        density: np.ndarray = NOT_GIVEN,
+        features: np.ndarray = NOT_GIVEN,
         world_from_index: np.ndarray = NOT_GIVEN,
-        activation: Activation = Activation(), background: Colour = (1.0, 1.0, 1.0),
+        activation: Activation = Activation(),
+        background: Colour = (1.0, 1.0, 1.0),
         provenance: Mapping = NO_PROVENANCE,
-        boxes: int = 1, ndc_from_world: np.ndarray | None = None, *, samples: Dense | Sparse | None = None,
-    ) -> None:  # fmt: skip
+        boxes: int = 1,
+        ndc_from_world: np.ndarray | None = None,
+        *,
+        samples: Dense | Sparse | None = None,
+    ) -> None:
         if world_from_index is NOT_GIVEN:
             raise RaymarchError(MISSING_CURE)
         activation = ACTIVATION("activation", activation)
@@ -117,9 +123,14 @@ class Volume(ReadOnly):
     @classmethod
     @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=checks.colour)
     def from_function(
-        cls, sigma: Field, colour: Field | None = None, *, shape: Sequence[int] = (64, 64, 64),
-        box: Numbers = ((-1, -1, -1), (1, 1, 1)), background: Colour = (1, 1, 1),
-    ) -> Volume:  # fmt: skip
+        cls,
+        sigma: Field,
+        colour: Field | None = None,
+        *,
+        shape: Sequence[int] = (64, 64, 64),
+        box: Numbers = ((-1, -1, -1), (1, 1, 1)),
+        background: Colour = (1, 1, 1),
+    ) -> Volume:
         """Volume of `sigma(points)` [1/world unit] and `colour(points)` in 0..1, points being (..., 3) in the world.
 
         Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
@@ -129,9 +140,14 @@ class Volume(ReadOnly):
     @classmethod
     @checked(box=optional(BOX), spacing=optional(SPACING), background=checks.colour)
     def from_array(
-        cls, density: Numbers, colour: Numbers | None = None, *, box: Numbers | None = None,
-        spacing: Numbers | None = None, background: Colour = (1, 1, 1),
-    ) -> Volume:  # fmt: skip
+        cls,
+        density: Numbers,
+        colour: Numbers | None = None,
+        *,
+        box: Numbers | None = None,
+        spacing: Numbers | None = None,
+        background: Colour = (1, 1, 1),
+    ) -> Volume:
         """Volume of plain samples, whose numbers are what they say: no activation to think of.
 
         Args:
@@ -153,10 +169,16 @@ class Volume(ReadOnly):
     @classmethod
     @checked(bricks=BRICKS, shape=SHAPE)
     def of_bricks(
-        cls, bricks: Bricks, shape: Sequence[int], world_from_index: np.ndarray, activation: Activation = Activation(),
-        background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = NO_PROVENANCE, boxes: int = 1,
+        cls,
+        bricks: Bricks,
+        shape: Sequence[int],
+        world_from_index: np.ndarray,
+        activation: Activation = Activation(),
+        background: Colour = (1.0, 1.0, 1.0),
+        provenance: Mapping = NO_PROVENANCE,
+        boxes: int = 1,
         ndc_from_world: np.ndarray | None = None,
-    ) -> Volume:  # fmt: skip
+    ) -> Volume:
         """Sparse volume of `shape` samples (x, y, z), of which bricks hold those where something is.
 
         The other arguments are those of a `Volume`, from `world_from_index` on.
@@ -308,7 +330,7 @@ def _of_array(density: Numbers, colour: Numbers | None, box: Numbers | None, spa
             "density is uint8 up to %d, taken as extinction [1/world unit], which is opaque at once; scale it, or make"
             " an rm.ScalarVolume of a scan's values",
             density.max(),
-        )  # fmt: skip
+        )
     if box is not None and spacing is not None:
         raise RaymarchError("box and spacing are both given, want one of them; the other follows")
     steps = np.array(density.shape) - 1

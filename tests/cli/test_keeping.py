@@ -694,8 +694,13 @@ def test_numbers_over_1_are_told_or_scaled(tmp_path, caplog):
 
 def test_info_says_what_its_quality_is_of(here, capsys):
     result = volume("done")
-    save(Volume(*[getattr(result, n) for n in ("density", "features", "world_from_index")], provenance={
-        **result.provenance, "rays_psnr": 30.94}), "v.h5")  # fmt: skip
+    save(
+        Volume(
+            *[getattr(result, n) for n in ("density", "features", "world_from_index")],
+            provenance={**result.provenance, "rays_psnr": 30.94},
+        ),
+        "v.h5",
+    )
     _, out, _ = ran(capsys, "info", "v.h5")
     assert "30.94 dB on training rays that meet the box; raymarch evaluate tells it on whole images" in out
 

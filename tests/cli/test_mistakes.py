@@ -18,7 +18,7 @@ from PIL import Image
 from raymarch import cli
 from raymarch.arguments.similar_names import known_as
 from raymarch.cli import mistakes
-from raymarch.cli.option_kinds import (  # fmt: skip
+from raymarch.cli.option_kinds import (
     DEGREE_UNITS,
     FACTOR_UNITS,
     Box,

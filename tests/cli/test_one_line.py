@@ -45,8 +45,15 @@ def test_a_note_about_a_file_is_said_once(tmp_path, monkeypatch, capsys):
         assert code == 0 and sum("says no spacing" in line for line in lines) == 1, lines
 
 
-@pytest.mark.parametrize(("given", "says"), [("\x1b[31mred", "no such file"), ("a[1", "no such file"),
-                                            ("a[12].npy", "is a pattern"), ("*.npy", "is a pattern")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("\x1b[31mred", "no such file"),
+        ("a[1", "no such file"),
+        ("a[12].npy", "is a pattern"),
+        ("*.npy", "is a pattern"),
+    ],
+)
 def test_a_bracket_alone_is_no_pattern(given, says, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, lines = ran(["info", given], capsys)

@@ -34,9 +34,17 @@ from raymarch.views.views import Views
 
 STEPS = 56
 SETTINGS = preset(
-    "quick", resolution=16, rays=512, sh_degree=0, slots=1, steps=STEPS, refresh=10, exposure=True,
-    learn_background=True, levels=((0.0, 0.5), (0.3, 0.7), (0.6, 1.0)),
-)  # fmt: skip
+    "quick",
+    resolution=16,
+    rays=512,
+    sh_degree=0,
+    slots=1,
+    steps=STEPS,
+    refresh=10,
+    exposure=True,
+    learn_background=True,
+    levels=((0.0, 0.5), (0.3, 0.7), (0.6, 1.0)),
+)
 LEVELS_BEGIN = (17, 34)
 BETWEEN = set(np.random.default_rng(0).integers(1, STEPS, 5).tolist()) - {*LEVELS_BEGIN, LEVELS_BEGIN[0] + 1}
 CUTS = [*LEVELS_BEGIN, LEVELS_BEGIN[0] + 1, min(BETWEEN), *map(whole, sorted(BETWEEN)[1:])]
@@ -336,9 +344,7 @@ def test_a_full_disk_is_said_and_the_fit_goes_on(monkeypatch, tmp_path, caplog, 
 
     monkeypatch.setattr("raymarch.fitting.checkpoints.file._write_all", full)
     with caplog.at_level(logging.WARNING):
-        result = fit(
-            views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, every=1e-9, resume=True)
-        )  # fmt: skip
+        result = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, every=1e-9, resume=True))
     assert result_of(result.volume, result.history) == uncut()
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == [path.name]

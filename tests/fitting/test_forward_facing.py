@@ -127,9 +127,16 @@ def test_a_wall_far_off_is_fitted_behind_the_near_plane():
     views = Views(cameras, np.round(images).astype(np.uint8), points=POINTS)
     drawn: list[bool] = []
     result = fit(
-        views, "quick", ndc=True, steps=150, resolution=12, sh_degree=0, rays=256, levels=((0, 1.0),),
+        views,
+        "quick",
+        ndc=True,
+        steps=150,
+        resolution=12,
+        sh_degree=0,
+        rays=256,
+        levels=((0, 1.0),),
         ready=lambda fitter: drawn.append(fitter.store.listed == fitter.store.tiles),
-    )  # fmt: skip
+    )
     assert drawn == [True]
     assert result.volume.shape == result.history[-1].shape
     np.testing.assert_allclose(result.box, result.volume.box)

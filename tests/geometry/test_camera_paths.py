@@ -249,8 +249,10 @@ def test_an_orbit_about_another_up_is_that_about_z_turned(made, up):
         assert b.world_from_camera[:3, 1] @ up == pytest.approx(a.world_from_camera[2, 1], abs=1e-12)
         assert b.world_from_camera[:3, 0] @ up == pytest.approx(0, abs=1e-12)
         assert b.world_from_camera[:3, 2] @ towards == pytest.approx(1, abs=1e-12)
-    steps = [np.linalg.norm(np.diff([c.position / np.linalg.norm(c.position) for c in some], axis=0), axis=1)
-             for some in (level, turned)]  # fmt: skip
+    steps = [
+        np.linalg.norm(np.diff([c.position / np.linalg.norm(c.position) for c in some], axis=0), axis=1)
+        for some in (level, turned)
+    ]
     np.testing.assert_allclose(*steps, atol=1e-9)
 
 

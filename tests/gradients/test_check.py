@@ -245,9 +245,11 @@ def test_widths_are_tried_from_the_likeliest():
 def test_the_part_that_is_checked_lies_where_it_was_in_the_whole():
     """Of a volume of more samples than a check takes: every sample keeps its value and its place."""
     big = Volume.from_function(
-        lambda p: 9 * np.exp(-20 * ((p - [1.5, 0, 0]) ** 2).sum(-1)), lambda p: 0.5 + 0.1 * p,
-        shape=(100, 20, 20), box=[(-2, -1, -1), (2, 1, 1)],
-    )  # fmt: skip
+        lambda p: 9 * np.exp(-20 * ((p - [1.5, 0, 0]) ** 2).sum(-1)),
+        lambda p: 0.5 + 0.1 * p,
+        shape=(100, 20, 20),
+        box=[(-2, -1, -1), (2, 1, 1)],
+    )
     part = crop_met(big, Camera.look_at((1.5, -4, 0), (1.5, 0, 0), width=32, height=32), 0)
     assert part.shape == (64, 20, 20)
     index = np.linalg.inv(big.world_from_index) @ part.world_from_index @ [0, 0, 0, 1]

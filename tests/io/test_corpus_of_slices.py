@@ -227,8 +227,18 @@ def test_what_a_tiff_says_and_is_not_read_is_named(how, said, tmp_path, caplog):
 
 
 @pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "i8", "u8", "f2", "f4", "f8"])
-@pytest.mark.parametrize("how", [{}, {"byteorder": ">"}, {"bigtiff": True}, {"tile": (16, 16)}, {"compression": "lzw"},
-                                 {"compression": "zstd", "predictor": True}, {"rowsperstrip": 2}])  # fmt: skip
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"byteorder": ">"},
+        {"bigtiff": True},
+        {"tile": (16, 16)},
+        {"compression": "lzw"},
+        {"compression": "zstd", "predictor": True},
+        {"rowsperstrip": 2},
+    ],
+)
 def test_numbers_of_every_type_and_packing(kind, how, tmp_path):
     if how.get("predictor") and kind in ("i8", "u8", "f2"):
         how = {"compression": "zstd"}
@@ -568,9 +578,19 @@ def test_names_in_any_script_are_kept_there_and_back(letters, name, tmp_path):
 @pytest.mark.parametrize("units", [{"DoseUnits": "GY"}, {"DoseUnits": "RELATIVE"}])
 def test_the_unit_of_a_dose_is_kept(units, tmp_path):
     write_slice(
-        tmp_path / "dose.dcm", "1.2", (0, 0, 0), FLAT, SLICES[0], 1, Modality="RTDOSE", NumberOfFrames=5,
-        GridFrameOffsetVector=[0, 2, 4, 6, 8], DoseGridScaling="0.5", PixelData=SLICES.tobytes(), **units,
-    )  # fmt: skip
+        tmp_path / "dose.dcm",
+        "1.2",
+        (0, 0, 0),
+        FLAT,
+        SLICES[0],
+        1,
+        Modality="RTDOSE",
+        NumberOfFrames=5,
+        GridFrameOffsetVector=[0, 2, 4, 6, 8],
+        DoseGridScaling="0.5",
+        PixelData=SLICES.tobytes(),
+        **units,
+    )
     found = rm.load(tmp_path / "dose.dcm")
     np.testing.assert_array_equal(found.numbers(), 0.5 * SLICES.transpose(2, 1, 0))
     assert found.unit == {"GY": "Gy", "RELATIVE": "relative"}[units["DoseUnits"]] and found.spacing[2] == 2

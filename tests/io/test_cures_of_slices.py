@@ -29,7 +29,7 @@ from test_corpus_of_slices import (  # noqa: E402
     series_in,
     slices_in,
     write_slice,
-)  # fmt: skip
+)
 
 pytestmark = pytest.mark.extra
 GREY = "minisblack"

@@ -224,12 +224,14 @@ def test_an_exception_of_a_part_is_one_line_with_its_type_and_text(part, error, 
     path = file_of(OWN, tmp_path)
     own = replace(OWN, **{part: fail})
     came = refused(
-        lambda: rm.save(VOLUME, path.with_name("b.own"), format=own) if part == "write" else (
-            rm.load(path, format=own), rm.describe(path, format=own)
+        lambda: (
+            rm.save(VOLUME, path.with_name("b.own"), format=own)
+            if part == "write"
+            else (rm.load(path, format=own), rm.describe(path, format=own))
         ),
         f"format 'own': {part} of {path.with_name('b.own') if part == 'write' else path} raised {type(error).__name__}",
         " ".join(str(error).split()),
-    )  # fmt: skip
+    )
     assert came.__cause__ is error
 
 

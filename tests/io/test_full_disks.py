@@ -36,8 +36,10 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path):
         require_extra(name, "formats")
     done = subprocess.run(
         [sys.executable, "-W", "always::ResourceWarning", "-c", CODE, str(tmp_path), *SUFFIXES],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     lines = [line for line in done.stdout.splitlines() if not line.startswith("[Taichi]")]
     assert len(lines) == len(SUFFIXES), done.stdout
     for line in lines:

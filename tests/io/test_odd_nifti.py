@@ -47,11 +47,15 @@ def edited(path, into=None, **fields):
 @pytest.mark.parametrize(
     "extensions",
     [
-        [("comment", 200)], [("comment", 144)], [("afni", 5000)], [(14, 64), ("comment", 8)], [("dicom", 70000)],
+        [("comment", 200)],
+        [("comment", 144)],
+        [("afni", 5000)],
+        [(14, 64), ("comment", 8)],
+        [("dicom", 70000)],
         [(40, 16)] * 30,
     ],
     ids=["AFNI", "FreeSurfer", "long", "two", "DICOM", "many"],
-)  # fmt: skip
+)
 def test_extensions_of_any_size_are_passed_over(extensions, of, suffix, tmp_path):
     kind = {1: nibabel.Nifti1Image, 2: nibabel.Nifti2Image}[of]
     if suffix == ".hdr":

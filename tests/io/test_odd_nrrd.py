@@ -157,10 +157,21 @@ def test_blocks_are_read_once_the_header_says_what_they_are(tmp_path):
 # Places.
 
 
-@pytest.mark.parametrize("space", [
-    "left-posterior-superior", "LPS", "lps", "right-anterior-superior", "RAS", "left-anterior-superior", "LAS",
-    "scanner-xyz", "3D-right-handed", "3D-left-handed",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "space",
+    [
+        "left-posterior-superior",
+        "LPS",
+        "lps",
+        "right-anterior-superior",
+        "RAS",
+        "left-anterior-superior",
+        "LAS",
+        "scanner-xyz",
+        "3D-right-handed",
+        "3D-left-handed",
+    ],
+)
 @pytest.mark.parametrize("timed", [None, 0, 3])
 def test_every_space_is_read_with_time_and_without(space, timed, tmp_path, caplog):
     place = "(0.5,0,0) (0,0.6,0) (0,0,2)"
@@ -224,9 +235,10 @@ def test_an_origin_that_is_none_a_quantization_and_a_field_of_nobody_are_told(tm
     written(tmp_path / "a.nrrd", head + "old min: -1\nold max: 2.5\nunheard: 3\nencoding: raw\n", RAW)
     require_read(tmp_path / "a.nrrd")
     for said in (
-        "says that its origin is none; 0 is taken", "values were -1 to 2.5 before they were quantized, which is not",
+        "says that its origin is none; 0 is taken",
+        "values were -1 to 2.5 before they were quantized, which is not",
         "has fields that NRRD does not know and that are not read (unheard)",
-    ):  # fmt: skip
+    ):
         assert said in caplog.text
 
 

@@ -104,9 +104,7 @@ def test_places_in_an_archive_that_are_not_read_are_told(tmp_path, caplog):
     assert "has origin, voxel_size, which raymarch does not read" in caplog.text and "assumed" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "name", ["affine", "spacing", "slope", "intercept"]
-)  # fmt: skip
+@pytest.mark.parametrize("name", ["affine", "spacing", "slope", "intercept"])
 @pytest.mark.parametrize("value", ["text", np.zeros((5, 5)), np.array([{}], object), 1j])
 def test_a_field_that_is_none_is_the_file_s(name, value, tmp_path):
     np.savez(tmp_path / "a.npz", values=VALUES, **{name: value})

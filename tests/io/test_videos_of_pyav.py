@@ -32,8 +32,12 @@ def test_a_clip_is_its_frames(suffix, size, tmp_path):
     write_video(place, iter(frames), fps=12.5)
     shown, (codec, layout, rate, colours, full) = read(place)
     assert (codec.removeprefix("lib"), layout, rate, colours, full) == (
-        {".mp4": "h264", ".webm": "vp9"}[suffix], "yuv420p", 12.5, 1, 1,
-    )  # fmt: skip
+        {".mp4": "h264", ".webm": "vp9"}[suffix],
+        "yuv420p",
+        12.5,
+        1,
+        1,
+    )
     width, height = size
     even = (height + height % 2, width + width % 2) if suffix == ".mp4" else (height, width)
     assert shown.shape == (9, *even, 3)

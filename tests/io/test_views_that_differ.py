@@ -251,10 +251,14 @@ def test_masks_are_as_many_as_views_whatever_they_take_out(masks):
 @pytest.mark.parametrize(
     ("split", "holdout", "want"),
     [
-        ("train", 8, [1, 2, 3, 4, 5, 6, 7, 9]), ("test", 8, [0, 8]), ("val", 8, [0, 8]), ("all", 8, list(range(10))),
-        ("test", 3, [0, 3, 6, 9]), ("train", 0, list(range(10))),
+        ("train", 8, [1, 2, 3, 4, 5, 6, 7, 9]),
+        ("test", 8, [0, 8]),
+        ("val", 8, [0, 8]),
+        ("all", 8, list(range(10))),
+        ("test", 3, [0, 3, 6, 9]),
+        ("train", 0, list(range(10))),
     ],
-)  # fmt: skip
+)
 def test_every_so_many_th_is_held_out(split, holdout, want):
     assert select_split(10, ReadOptions(split, holdout=holdout), Path("set")) == want
 

@@ -234,9 +234,14 @@ def test_a_unit_is_known_to_every_format_however_it_is_spelt(unit, tmp_path):
 def test_tifffile_s_stacks_are_read(order, compression, tmp_path):
     stack = VALUES.T.astype("u2")
     tifffile.imwrite(
-        tmp_path / "a.tif", stack, imagej=True, byteorder=order, compression=compression, resolution=(2, 0.5),
+        tmp_path / "a.tif",
+        stack,
+        imagej=True,
+        byteorder=order,
+        compression=compression,
+        resolution=(2, 0.5),
         metadata={"axes": "ZYX", "spacing": 3.5, "unit": "um"},
-    )  # fmt: skip
+    )
     found = rm.load(tmp_path / "a.tif")
     np.testing.assert_array_equal(found.values, VALUES)
     np.testing.assert_allclose(found.spacing, (0.5, 2, 3.5))
@@ -941,9 +946,12 @@ def test_a_grid_of_doses_lies_along_its_normal(tmp_path):
     slices = [pydicom.dcmread(one).PixelData for one in sorted((tmp_path / "a.dicom").iterdir())]
     step = float(np.linalg.norm(TURNED[:3, 2]))
     edit(
-        file, NumberOfFrames=7, PixelData=b"".join(slices), GridFrameOffsetVector=[f"{k * step:.9g}" for k in range(7)],
+        file,
+        NumberOfFrames=7,
+        PixelData=b"".join(slices),
+        GridFrameOffsetVector=[f"{k * step:.9g}" for k in range(7)],
         DoseGridScaling="0.5",
-    )  # fmt: skip
+    )
     found = rm.load(file)
     np.testing.assert_array_equal(found.numbers(), 0.5 * VALUES)
     np.testing.assert_allclose(np.abs(found.world_from_index[:3, :3]), np.abs(TURNED[:3, :3]), atol=1e-6)

@@ -23,9 +23,12 @@ EACH = pytest.mark.parametrize("camera", [*CAMERAS, WIDE], ids=lambda camera: ca
 
 @ti.kernel
 def there_and_back(
-    lens: LENS_VECTOR, pixels: ti.types.ndarray(dtype=ti.f64, ndim=2), origins: ti.types.ndarray(dtype=ti.f64, ndim=2),
-    directions: ti.types.ndarray(dtype=ti.f64, ndim=2), again: ti.types.ndarray(dtype=ti.f64, ndim=2),
-):  # fmt: skip
+    lens: LENS_VECTOR,
+    pixels: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    origins: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    directions: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    again: ti.types.ndarray(dtype=ti.f64, ndim=2),
+):
     for i in range(pixels.shape[0]):
         o, d = pixel_ray(ti.Matrix.identity(float, 4), lens, pixels[i, 0], pixels[i, 1], True)
         u, v, depth = project(lens, o + 2.5 * d)

@@ -25,9 +25,14 @@ Y00 = 0.28209479177387814
 
 @ti.kernel
 def static_steps(
-    grid: ti.template(), origin: ti.template(), image: ti.template(), variant: ti.template(), dt: float, far: float,
+    grid: ti.template(),
+    origin: ti.template(),
+    image: ti.template(),
+    variant: ti.template(),
+    dt: float,
+    far: float,
     background: ti.math.vec3,
-):  # fmt: skip
+):
     """Rays along x through the box 0..far, written out; all in one loop, so that Taichi can differentiate it."""
     for r in range(RAYS):
         T, tau_sum = 1.0, 0.0

@@ -27,9 +27,7 @@ def inward(angles, height, radius=4.0, noise=0.0):
 def outward():
     around = np.linspace(0, 6, 20)
     eyes = TARGET + 0.3 * RNG.normal(size=(20, 3)) * [1, 1, 0.1]
-    return [
-        rm.Camera.look_at(eye, eye + [np.cos(a), np.sin(a), 0.1]) for eye, a in zip(eyes, around, strict=True)
-    ]  # fmt: skip
+    return [rm.Camera.look_at(eye, eye + [np.cos(a), np.sin(a), 0.1]) for eye, a in zip(eyes, around, strict=True)]
 
 
 def rolled(cameras):

@@ -47,8 +47,12 @@ def runs(tmp_path_factory):
         folder = tmp_path_factory.mktemp(f"run{i}")
         done = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("synthetic.py")), str(folder), "lost.png"],
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr[-2000:]
         out.append((folder, [json.loads(line) for line in done.stdout.splitlines()]))
     return out

@@ -132,9 +132,13 @@ def test_gradients_go_where_they_are_wanted_and_nothing_else_is_done(plain, monk
     seen_of(render, cameras, x, False).image.square().sum().backward()
     want = {name: value.grad for name, value in x.items()}
     for wanted, ran in (
-        (("density",), ["adjoint"]), (("features", "background"), ["adjoint"]), (("pose",), ["geometry_adjoint"]),
-        (("focal", "density"), ["adjoint", "geometry_adjoint"]), (("background",), []), ((), []),
-    ):  # fmt: skip
+        (("density",), ["adjoint"]),
+        (("features", "background"), ["adjoint"]),
+        (("pose",), ["geometry_adjoint"]),
+        (("focal", "density"), ["adjoint", "geometry_adjoint"]),
+        (("background",), []),
+        ((), []),
+    ):
         x = {name: value.detach().requires_grad_(name in wanted) for name, value in x.items()}
         done.clear()
         image = seen_of(render, cameras, x, False).image

@@ -130,9 +130,9 @@ def test_a_look_that_cannot_be_shown_is_refused_and_a_slice_is_drawn(maker):
     assert (corners[1] >= 1).all() and (corners[0] <= -1).all()
 
 
-@pytest.mark.parametrize(("axis", "turned", "sides"), [
-    (2, (True, False), "RLPA"), (1, (True, False), "RLIS"), (0, (True, False), "APIS"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("axis", "turned", "sides"), [(2, (True, False), "RLPA"), (1, (True, False), "RLIS"), (0, (True, False), "APIS")]
+)
 def test_a_body_s_slices_lie_as_radiologists_look_at_it(axis, turned, sides):
     """The patient's left on the right, the front above: as the slice of a scan in no body's world, turned."""
     pictures = []

@@ -218,8 +218,9 @@ def test_a_look_is_drawn_with_the_last_camera(page):
     assert [(h["id"], h["exposure"]) for h in page.heard] == [(1, 2.0), (1, 3.0)]
 
 
-@pytest.mark.parametrize("said", [{"type": "look", "step": NAN}, {"type": "dance"}, {"type": "camera"},
-                                  {"type": "save", "what": "all"}, {}])  # fmt: skip
+@pytest.mark.parametrize(
+    "said", [{"type": "look", "step": NAN}, {"type": "dance"}, {"type": "camera"}, {"type": "save", "what": "all"}, {}]
+)
 def test_what_is_refused_is_said_in_the_page_and_the_terminal_and_pictures_go_on(page, said):
     page.take(around(1))
     page.take(said)

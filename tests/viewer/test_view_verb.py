@@ -33,8 +33,11 @@ def start(*arguments, **environment):
     clean = {name: value for name, value in os.environ.items() if name not in ("SSH_CONNECTION", "DISPLAY")}
     return subprocess.Popen(
         [sys.executable, "-m", "raymarch", "view", *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**clean, **environment},
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**clean, **environment},
+    )
 
 
 def next_of(link, *kinds):

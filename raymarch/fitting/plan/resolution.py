@@ -49,8 +49,10 @@ def resolution_for(survey: Survey, box: np.ndarray, settings: FitSettings) -> Fi
     if settings.resolution > pays and settings.nested == 1:
         log.warning(
             "%d samples a side are finer than the pictures: a voxel is %.2g pixels wide; more than %d gain little",
-            settings.resolution, longest / (settings.resolution - 1) / pixel, pays,
-        )  # fmt: skip
+            settings.resolution,
+            longest / (settings.resolution - 1) / pixel,
+            pays,
+        )
     return settings
 
 

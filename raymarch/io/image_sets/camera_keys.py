@@ -31,9 +31,14 @@ AXIS_SIGNS = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}
 
 
 def camera_by_keys(
-    settings: ChainMap[str, Any], width: int, height: int, orientation: int = 1, *, where: str,
+    settings: ChainMap[str, Any],
+    width: int,
+    height: int,
+    orientation: int = 1,
+    *,
+    where: str,
     origin: np.ndarray | None = None,
-) -> Camera:  # fmt: skip
+) -> Camera:
     """Camera of a frame by the keys of its file.
 
     Args:

@@ -60,9 +60,14 @@ def convert(
         for i, name in enumerate(names):
             try:
                 views = load_views(
-                    source, name, background=background, follow_links=follow_links, for_fit=False,
-                    downscale=downscale, holdout=holdout,
-                )  # fmt: skip
+                    source,
+                    name,
+                    background=background,
+                    follow_links=follow_links,
+                    for_fit=False,
+                    downscale=downscale,
+                    holdout=holdout,
+                )
             except RaymarchError as error:
                 if told or i == 0:
                     raise

@@ -125,9 +125,17 @@ def views_of_frames(
     images = add_alpha(images, files, found, [frame.alpha for frame in there], transparent)
     names = unique_names(files, folder)
     return Views(
-        cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=options.downscale,
-        origin=None if origin is None else tuple(origin.tolist()), bounds=_bounds_of(there),
-    )  # fmt: skip
+        cameras,
+        images,
+        names,
+        source=str(source),
+        masks=masks,
+        points=points,
+        box=box,
+        downscale=options.downscale,
+        origin=None if origin is None else tuple(origin.tolist()),
+        bounds=_bounds_of(there),
+    )
 
 
 def _bounds_of(frames: Sequence[Frame]) -> np.ndarray | None:

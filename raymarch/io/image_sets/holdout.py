@@ -61,8 +61,11 @@ def select_split(items: int | Sequence, options: ReadOptions, source: Path) -> l
         )
     logging.getLogger("raymarch").warning(
         "%s: has no splits of its own, so one view in %d is held out for test, %d of %d (--holdout K, 0 for none)",
-        source, holdout, len(out), count,
-    )  # fmt: skip
+        source,
+        holdout,
+        len(out),
+        count,
+    )
     return chosen
 
 

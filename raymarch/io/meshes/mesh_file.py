@@ -75,8 +75,10 @@ def write_mesh(mesh: Mesh, path: str | os.PathLike[str], overwrite: bool = False
     log.warning(
         "%s: STL has single precision, good to %.2g so far from the origin; written moved, add %s for the world's"
         " coordinates, or take .ply, which has doubles",
-        path, rounding, words,
-    )  # fmt: skip
+        path,
+        rounding,
+        words,
+    )
     return offset
 
 

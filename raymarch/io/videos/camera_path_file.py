@@ -120,8 +120,9 @@ def _nerfstudio_cameras(document: dict[str, Any], path: object, count: int | Non
     log.warning(
         "%s: nerfstudio's paths are in the world of its training, which it turns, centres and scales unless trained"
         " with --orientation-method none --center-method none --auto-scale-poses False%s",
-        path, pace,
-    )  # fmt: skip
+        path,
+        pace,
+    )
     if some := [key for key in UNREAD_KEYS if document.get(key)]:
         log.warning("%s: %s of the path is not read; --clip-box cuts a volume", path, ", ".join(some))
     if not document.get("camera_path"):

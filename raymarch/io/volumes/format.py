@@ -95,9 +95,7 @@ def read_volume(format: Format, path: Path, selection: Selection = EVERYTHING) -
     asked = (
         {"selection": selection} if selection != EVERYTHING and "selection" in signature(format.read).parameters else {}
     )
-    volume: Any = call_callback(
-        format, "read", path, path, kind=(Volume, ScalarVolume), wanted="an rm.Volume", **asked
-    )  # fmt: skip
+    volume: Any = call_callback(format, "read", path, path, kind=(Volume, ScalarVolume), wanted="an rm.Volume", **asked)
     return volume if asked else part_of(volume, selection, path)
 
 
@@ -184,7 +182,7 @@ def require_one_grid(volume: AnyVolume, path: Path) -> None:
 
 def with_spacing(
     volume: AnyVolume, spacing: float | Sequence[float] | None, selection: Selection, path: Path
-) -> AnyVolume:  # fmt: skip
+) -> AnyVolume:
     """Volume with another spacing of its file's samples, of which a stride leaves out some; its origin stays."""
     if spacing is None:
         return volume

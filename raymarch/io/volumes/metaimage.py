@@ -148,12 +148,19 @@ def source(path: Path, selection: Selection) -> Source:
 
     unknown = fields.get("AnatomicalOrientation") == UNKNOWN_AXIS
     return Source(
-        (sizes[0], sizes[1], sizes[2]), dtype, affine, read, packed or is_text or len(files) > 1,
+        (sizes[0], sizes[1], sizes[2]),
+        dtype,
+        affine,
+        read,
+        packed or is_text or len(files) > 1,
         _numbers(fields, path, "1", "ElementToIntensityFunctionSlope")[0],
         _numbers(fields, path, "0", "ElementToIntensityFunctionOffset")[0],
-        length_unit=_unit(fields), world="" if unknown else WORLD,
-        name=text_of(fields.get("Comment") or fields.get("Name", "")), remarks=remarks + doubts, holds=holds,
-    )  # fmt: skip
+        length_unit=_unit(fields),
+        world="" if unknown else WORLD,
+        name=text_of(fields.get("Comment") or fields.get("Name", "")),
+        remarks=remarks + doubts,
+        holds=holds,
+    )
 
 
 def _unit(fields: dict[str, str]) -> str:

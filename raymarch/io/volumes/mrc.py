@@ -111,10 +111,16 @@ def source(path: Path, selection: Selection) -> Source:
         shape[axis] = count
     labels = [decode_text(bytes(label)).strip() for label in header["label"][:1]]
     return Source(
-        (shape[0], shape[1], shape[2]), dtype, affine, read, at_once=bool(packing), length_unit=UNIT,
-        name=labels[0] if int(header["nlabl"]) > 0 else "", remarks=remarks,
+        (shape[0], shape[1], shape[2]),
+        dtype,
+        affine,
+        read,
+        at_once=bool(packing),
+        length_unit=UNIT,
+        name=labels[0] if int(header["nlabl"]) > 0 else "",
+        remarks=remarks,
         holds=holds,
-    )  # fmt: skip
+    )
 
 
 def _unread_mode(mode: int, name: str) -> str:

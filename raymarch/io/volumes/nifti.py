@@ -189,10 +189,19 @@ def source(path: Path, selection: Selection) -> Source:
 
     units = UNITS.get(int(header["xyzt_units"]) & 7, "") if is_nifti else ""
     return Source(
-        (sizes[0], sizes[1], sizes[2]), dtype, affine, read, bool(packing), slope, intercept,
-        length_unit=units, world=WORLD, name=decode_text(bytes(header["descrip"].tobytes())), remarks=remarks + doubts,
+        (sizes[0], sizes[1], sizes[2]),
+        dtype,
+        affine,
+        read,
+        bool(packing),
+        slope,
+        intercept,
+        length_unit=units,
+        world=WORLD,
+        name=decode_text(bytes(header["descrip"].tobytes())),
+        remarks=remarks + doubts,
         holds=holds,
-    )  # fmt: skip
+    )
 
 
 def _kind(path: Path, code: int) -> tuple[str, int]:
@@ -228,8 +237,11 @@ def _affine_of(header: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     by_sform, by_qform = (int(header[f"{one}_code"]) > 0 for one in ("sform", "qform"))
     sform = np.asarray(header.get_sform(), float)
     if by_sform and not (np.isfinite(sform).all() and abs(np.linalg.det(sform[:3, :3])) > 0):
-        remarks.append("has an sform that is no place of a grid; its qform is taken" if by_qform else
-                       "has an sform that is no place of a grid; its spacing alone is taken")  # fmt: skip
+        remarks.append(
+            "has an sform that is no place of a grid; its qform is taken"
+            if by_qform
+            else "has an sform that is no place of a grid; its spacing alone is taken"
+        )
         by_sform, header["sform_code"] = False, 0
     affine = np.asarray(header.get_best_affine(), float)
     if by_sform:
@@ -294,7 +306,7 @@ def _stored_values(volume: ScalarVolume) -> tuple[np.ndarray, float, float]:
         "NIfTI keeps slope and intercept in single precision, by which values would be off by up to %.2g; they are"
         " written as they come out, in floats",
         off,
-    )  # fmt: skip
+    )
     return volume.numbers(), 1.0, 0.0
 
 

@@ -197,10 +197,17 @@ def source(path: Path, selection: Selection) -> Source:
         more += (f"has fields that NRRD does not know and that are not read ({first_names(unread, 4)})",)
     return Source(
         tuple(sizes[axis] for axis in spatial),  # type: ignore[arg-type]
-        dtype, affine, read, encoding != "raw" or len(files) > 1,
-        unit=fields.get("sampleunits", "").strip('"'), length_unit=unit, world=world, name=fields.get("content", ""),
-        remarks=doubts + remarks + more, holds=holds,
-    )  # fmt: skip
+        dtype,
+        affine,
+        read,
+        encoding != "raw" or len(files) > 1,
+        unit=fields.get("sampleunits", "").strip('"'),
+        length_unit=unit,
+        world=world,
+        name=fields.get("content", ""),
+        remarks=doubts + remarks + more,
+        holds=holds,
+    )
 
 
 def _whole(path: Path, fields: dict[str, str], name: str, word: str | None = None, default: int | None = None) -> int:
@@ -359,7 +366,7 @@ def _direction_axes(
 
 def _spacing_axes(
     path: Path, fields: dict[str, str], count: int, kinds: list[str]
-) -> tuple[list[int], list[np.ndarray], list[str]]:  # fmt: skip
+) -> tuple[list[int], list[np.ndarray], list[str]]:
     """Axes of space of a file without directions, their steps as vectors, and what had to be assumed."""
     remarks = []
     steps = _steps(path, fields, count)

@@ -150,7 +150,7 @@ def source_npy(path: Path, selection: Selection) -> Source:
 
     return Source(
         (shape[0], shape[1], shape[2]), dtype, np.eye(4), read, at_once=False, remarks=(*remarks, NO_SPACING_NOTE)
-    )  # fmt: skip
+    )
 
 
 @contextmanager
@@ -245,9 +245,7 @@ def _unpack_into(flat: np.ndarray, stream: Any, where: str) -> None:
     stream.read(1)  # the end, where zipfile compares the checksum
 
 
-def _fields(
-    archive: zipfile.ZipFile, path: Path, main: zipfile.ZipInfo
-) -> tuple[dict[str, Any], list[str]]:  # fmt: skip
+def _fields(archive: zipfile.ZipFile, path: Path, main: zipfile.ZipInfo) -> tuple[dict[str, Any], list[str]]:
     """What an archive says of its values: numbers and texts of the names of a scalar volume's fields; and the names of
     its other arrays."""
     names = archive.namelist()

@@ -197,8 +197,10 @@ def tell_rounding(volume: ScalarVolume, name: str, kept: np.ndarray, world_from_
         log.warning(
             "%s keeps places in single precision: samples move by up to %.2g, %.2g of a voxel; save it as .nrrd, .mha"
             " or .h5, which have doubles, or move its origin nearer to 0",
-            name, moved, moved / voxel,
-        )  # fmt: skip
+            name,
+            moved,
+            moved / voxel,
+        )
 
 
 def narrow_values(volume: ScalarVolume, values: np.ndarray, kind: str, name: str) -> np.ndarray:

@@ -68,9 +68,7 @@ def read_packed(
     return np.frombuffer(data, dtype, offset=skip).reshape(tuple(map(int, shape)), order="F")[index]
 
 
-def read_end(
-    path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, packing: str
-) -> np.ndarray:  # fmt: skip
+def read_end(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, packing: str) -> np.ndarray:
     """Values (.., the first axis the fastest) that are the last bytes of what was packed, whatever is before them."""
     require_packed(path, offset, shape, dtype, packing)
     size = math.prod(map(int, shape)) * dtype.itemsize

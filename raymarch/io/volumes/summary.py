@@ -77,9 +77,17 @@ class VolumeSummary:
         """Summary of a volume that is loaded, from a file of so many bytes."""
         bricks = None if volume.bricks is None else volume.bricks.count
         return cls(
-            volume.shape, volume.degree, volume.box, volume.activation, bytes_on_disk, volume.nbytes,
-            dict(volume.provenance), volume.boxes, volume.ndc_from_world is not None, bricks,
-        )  # fmt: skip
+            volume.shape,
+            volume.degree,
+            volume.box,
+            volume.activation,
+            bytes_on_disk,
+            volume.nbytes,
+            dict(volume.provenance),
+            volume.boxes,
+            volume.ndc_from_world is not None,
+            bricks,
+        )
 
     def _repr_html_(self) -> str | None:
         return html_of(record_card, self)
@@ -129,20 +137,38 @@ class ScalarSummary:
     def of(cls, volume: ScalarVolume, bytes_on_disk: int) -> ScalarSummary:
         """Summary of a volume that is loaded, from a file of so many bytes."""
         return cls(
-            volume.shape, str(volume.values.dtype), volume.world_from_index, volume.slope, volume.intercept,
-            volume.unit, volume.length_unit, volume.world, volume.name, bytes_on_disk, volume.nbytes,
+            volume.shape,
+            str(volume.values.dtype),
+            volume.world_from_index,
+            volume.slope,
+            volume.intercept,
+            volume.unit,
+            volume.length_unit,
+            volume.world,
+            volume.name,
+            bytes_on_disk,
+            volume.nbytes,
             dict(volume.provenance),
-        )  # fmt: skip
+        )
 
     @classmethod
     def of_source(cls, source: Source, path: Path) -> ScalarSummary:
         """Summary of a file whose values are not read."""
         size = math.prod(source.shape) * source.dtype.itemsize
         return cls(
-            source.shape, str(source.dtype.newbyteorder("=")), source.world_from_index, source.slope,
-            source.intercept, text_of(source.unit), text_of(source.length_unit), source.world, text_of(source.name),
-            bytes_of(path), size, dict(source.provenance),
-        )  # fmt: skip
+            source.shape,
+            str(source.dtype.newbyteorder("=")),
+            source.world_from_index,
+            source.slope,
+            source.intercept,
+            text_of(source.unit),
+            text_of(source.length_unit),
+            source.world,
+            text_of(source.name),
+            bytes_of(path),
+            size,
+            dict(source.provenance),
+        )
 
     @property
     def spacing(self) -> list[float]:

@@ -113,11 +113,17 @@ def source(path: Path, selection: Selection) -> Source:
 
     kind = np.dtype(np.uint8) if dtype.kind == "b" else dtype
     return Source(
-        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*factors, 1.0]), read,
+        (count["X"], count["Y"], shape[axes.index(depth)]),
+        kind,
+        placed.affine @ np.diag([*factors, 1.0]),
+        read,
         at_once=False,
-        slope=placed.slope, intercept=placed.intercept, unit=placed.unit, length_unit=placed.length_unit,
+        slope=placed.slope,
+        intercept=placed.intercept,
+        unit=placed.unit,
+        length_unit=placed.length_unit,
         remarks=(*remarks, *placed.remarks),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -545,8 +551,10 @@ def _program_placement(file: Any, stack: Any) -> Placement | None:
         if scale.size == 3 and (scale[:2] > 0).all():
             x, y, z = scale.tolist()
             found = _step_placement([x, y, z or math.nan], "")
-            return replace(found, remarks=(*found.remarks, "has a place on a map (GeoTIFF), of which the pixels' size"
-                                           " alone is read"))  # fmt: skip
+            return replace(
+                found,
+                remarks=(*found.remarks, "has a place on a map (GeoTIFF), of which the pixels' size alone is read"),
+            )
     return None
 
 

@@ -80,10 +80,20 @@ def save(
 
 
 @checked(
-    path=checks.path, format=FORMAT, activations=OWN_ACTIVATIONS, crop=optional(CROP), stride=STRIDE,
-    channel=optional(INDEX), time=optional(INDEX), level=optional(INDEX), nan=optional(NAN),
-    spacing=optional(SPACING), shape=optional(RAW_SHAPE), dtype=optional(RAW_TYPE), offset=optional(INDEX),
-)  # fmt: skip
+    path=checks.path,
+    format=FORMAT,
+    activations=OWN_ACTIVATIONS,
+    crop=optional(CROP),
+    stride=STRIDE,
+    channel=optional(INDEX),
+    time=optional(INDEX),
+    level=optional(INDEX),
+    nan=optional(NAN),
+    spacing=optional(SPACING),
+    shape=optional(RAW_SHAPE),
+    dtype=optional(RAW_TYPE),
+    offset=optional(INDEX),
+)
 def load(
     path: str | os.PathLike[str],
     *,
@@ -136,9 +146,13 @@ def load(
 
 @checked(path=checks.path, format=FORMAT, channel=optional(INDEX), time=optional(INDEX), level=optional(INDEX))
 def describe(
-    path: str | os.PathLike[str], *, format: Format | str | None = None, channel: int | None = None,
-    time: int | None = None, level: int | None = None,
-) -> VolumeSummary | ScalarSummary:  # fmt: skip
+    path: str | os.PathLike[str],
+    *,
+    format: Format | str | None = None,
+    channel: int | None = None,
+    time: int | None = None,
+    level: int | None = None,
+) -> VolumeSummary | ScalarSummary:
     """Summary of a volume file; in HDF5 read without its arrays, so their digest is not checked, `load` does that.
 
     Args:

@@ -116,9 +116,15 @@ def source(path: Path, selection: Selection) -> Source:
         return values[slices]
 
     return Source(
-        shape, dtype, _affine_of(image, low, cells, path), read, at_once=not (raw and packing is None and one),
-        unit=_unit(array), name=array.get("Name", ""), remarks=remarks,
-    )  # fmt: skip
+        shape,
+        dtype,
+        _affine_of(image, low, cells, path),
+        read,
+        at_once=not (raw and packing is None and one),
+        unit=_unit(array),
+        name=array.get("Name", ""),
+        remarks=remarks,
+    )
 
 
 def _parse(path: Path) -> tuple[Element, int, bool]:

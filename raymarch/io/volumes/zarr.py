@@ -128,10 +128,15 @@ def source(path: Path, selection: Selection) -> Source:
 
     x, y, z = (int(array.shape[axis]) for axis in spatial)
     return Source(
-        (x, y, z), np.dtype(np.uint8) if dtype.kind == "b" else dtype, affine, read, at_once=False, length_unit=unit,
+        (x, y, z),
+        np.dtype(np.uint8) if dtype.kind == "b" else dtype,
+        affine,
+        read,
+        at_once=False,
+        length_unit=unit,
         name=name if isinstance(name, str) else "",
         remarks=(*remarks, *choice, *more, *doubts, *mixed, *_others(path, folder, plain)),
-    )  # fmt: skip
+    )
 
 
 def _image(folder: Path) -> tuple[Path, dict[str, Any]] | None:

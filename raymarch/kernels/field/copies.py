@@ -20,8 +20,10 @@ MAX_RAW_DENSITY = 3e38  # beyond any raw density, in single precision too; an in
 
 @ti.kernel
 def upload(
-    density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4), grid: ti.template(),  # (x, y, z), (.., n)
-):  # fmt: skip
+    density: ti.types.ndarray(ndim=3),
+    features: ti.types.ndarray(ndim=4),
+    grid: ti.template(),  # (x, y, z), (.., n)
+):
     """Copy arrays of the level's shape into a dense grid; every cell counts as occupied."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
         I = sample_index(grid, ti.Vector([i, j, k]))
@@ -198,9 +200,11 @@ def image_in(image: ti.types.ndarray(dtype=ti.u8, ndim=2), store: ti.template(),
 
 @ti.kernel
 def tiles_in(
-    places: ti.types.ndarray(dtype=ti.i32, ndim=2), tiles: ti.types.ndarray(dtype=ti.i32, ndim=2),  # see StoreFields
-    listed: ti.types.ndarray(dtype=ti.i32, ndim=1), store: ti.template(),
-):  # fmt: skip
+    places: ti.types.ndarray(dtype=ti.i32, ndim=2),
+    tiles: ti.types.ndarray(dtype=ti.i32, ndim=2),  # see StoreFields
+    listed: ti.types.ndarray(dtype=ti.i32, ndim=1),
+    store: ti.template(),
+):
     """Copy where the views lie (view, 4), view and pixels that count of the tiles (tile, 2), and the list of tiles."""
     for v in range(places.shape[0]):
         for a in ti.static(range(4)):
@@ -292,9 +296,7 @@ def row_of(grid: ti.template(), place, m):
 
 
 @ti.kernel
-def bricks_in(
-    density: ti.types.ndarray(ndim=2), features: ti.types.ndarray(ndim=3), grid: ti.template(),
-):  # fmt: skip
+def bricks_in(density: ti.types.ndarray(ndim=2), features: ti.types.ndarray(ndim=3), grid: ti.template()):
     """Values of bricks, density (brick, 512) and features (brick, 512, channel), to the places from 1 on."""
     for b, m in ti.ndrange(density.shape[0], BRICK_SAMPLES):
         n = row_of(grid, 1 + b, m)
@@ -305,9 +307,11 @@ def bricks_in(
 
 @ti.kernel
 def bricks_out(
-    grid: ti.template(), places: ti.types.ndarray(dtype=ti.i32, ndim=1),
-    density: ti.types.ndarray(ndim=2), features: ti.types.ndarray(ndim=3),
-):  # fmt: skip
+    grid: ti.template(),
+    places: ti.types.ndarray(dtype=ti.i32, ndim=1),
+    density: ti.types.ndarray(ndim=2),
+    features: ti.types.ndarray(ndim=3),
+):
     """Values of the bricks at `places`, as of `bricks_in`."""
     for b, m in ti.ndrange(density.shape[0], BRICK_SAMPLES):
         n = row_of(grid, places[b], m)
@@ -318,9 +322,13 @@ def bricks_out(
 
 @ti.kernel
 def empty_unread(
-    grid: ti.template(), places: ti.types.ndarray(dtype=ti.i32, ndim=1),
-    density: ti.types.ndarray(ndim=2), features: ti.types.ndarray(ndim=3), shape: ti.math.ivec3, empty: float,
-):  # fmt: skip
+    grid: ti.template(),
+    places: ti.types.ndarray(dtype=ti.i32, ndim=1),
+    density: ti.types.ndarray(ndim=2),
+    features: ti.types.ndarray(ndim=3),
+    shape: ti.math.ivec3,
+    empty: float,
+):
     """density (brick, 512) = `empty` of samples that no occupied cell reads; those beyond the level are nothing."""
     for b, m in ti.ndrange(density.shape[0], BRICK_SAMPLES):
         I = sample_at(grid, row_of(grid, places[b], m))

@@ -70,10 +70,15 @@ def distance_transform(
 @ti.kernel
 def spread_along(
     # (x, y, z) of the cells: distances, and what is the kernel's
-    to_occupied: CELL_ARRAY, to_empty: CELL_ARRAY, scratch: CELL_ARRAY,
-    cells: ti.math.ivec3, along: ti.math.ivec3, u: ti.math.ivec3, v: ti.math.ivec3,  # an axis, and the two others
+    to_occupied: CELL_ARRAY,
+    to_empty: CELL_ARRAY,
+    scratch: CELL_ARRAY,
+    cells: ti.math.ivec3,
+    along: ti.math.ivec3,
+    u: ti.math.ivec3,
+    v: ti.math.ivec3,  # an axis, and the two others
     first: int,
-):  # fmt: skip
+):
     """Chessboard distances of cells of which `to_occupied` says 0 or 255, one axis after the other, the `first` being
     told: to the nearest occupied cell, and to the nearest empty one, of which a cell is 255 away where there is none.
     """
@@ -88,9 +93,12 @@ def spread_along(
 
 @ti.kernel
 def reach_blocks(
-    to_occupied: CELL_ARRAY, blocks: CELL_ARRAY,  # (x, y, z) of the cells, of the blocks
-    cells: ti.math.ivec3, cells_per_index: ti.math.vec3, edge: int,  # of a block [sample]
-):  # fmt: skip
+    to_occupied: CELL_ARRAY,
+    blocks: CELL_ARRAY,  # (x, y, z) of the cells, of the blocks
+    cells: ti.math.ivec3,
+    cells_per_index: ti.math.vec3,
+    edge: int,  # of a block [sample]
+):
     """blocks = 1 where an occupied cell reaches into a block of samples, else 0."""
     for I in ti.grouped(ti.ndrange(blocks.shape[0], blocks.shape[1], blocks.shape[2])):
         low, high = ti.cast(I * edge - 1, float) * cells_per_index, ti.cast((I + 1) * edge, float) * cells_per_index
@@ -173,9 +181,14 @@ def samples_of_cell(grid: ti.template(), I, nx, ny, nz):
 
 @ti.kernel
 def raw_ranges(
-    grid: ti.template(), start: int, out: ti.types.ndarray(ndim=3),  # (2, row, z)
-    margin: int, nx: int, ny: int, nz: int,
-):  # fmt: skip
+    grid: ti.template(),
+    start: int,
+    out: ti.types.ndarray(ndim=3),  # (2, row, z)
+    margin: int,
+    nx: int,
+    ny: int,
+    nz: int,
+):
     """out = least and largest raw density of the samples that a cell reads, or that are `margin` off.
 
     Of the cells in rows along z from row `start` on, of which there are y for each x.
@@ -236,9 +249,11 @@ def cells_out(field: ti.template(), values: CELL_ARRAY):
 @ti.kernel
 def occupancy_in(
     # (cell), (cell), (block), each (x, y, z)
-    empty_distance: CELL_ARRAY, occupied_distance: CELL_ARRAY, blocks: CELL_ARRAY,
+    empty_distance: CELL_ARRAY,
+    occupied_distance: CELL_ARRAY,
+    blocks: CELL_ARRAY,
     grid: ti.template(),
-):  # fmt: skip
+):
     """Copy distances of the cells, and which blocks an occupied one reaches into, as `distance` finds them."""
     for i, j, k in ti.ndrange(empty_distance.shape[0], empty_distance.shape[1], empty_distance.shape[2]):
         grid.empty_distance[i, j, k] = empty_distance[i, j, k]

@@ -34,9 +34,10 @@ def numbers_in(values: ti.types.ndarray(dtype=ti.f64, ndim=1), owner: ti.templat
 
 @ti.kernel
 def table_in(
-    knots: ti.types.ndarray(dtype=ti.f64, ndim=2), first: ti.types.ndarray(dtype=ti.i32, ndim=1),  # (knot, 10), (bin,)
+    knots: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    first: ti.types.ndarray(dtype=ti.i32, ndim=1),  # (knot, 10), (bin,)
     table: ti.template(),
-):  # fmt: skip
+):
     """Copy the knots of a transfer function, (above, per_value, rgba, rise), and the bins that find them."""
     for k in range(knots.shape[0]):
         table.above[k], table.per_value[k] = ti.cast(knots[k, 0], float), ti.cast(knots[k, 1], float)

@@ -142,10 +142,20 @@ def step_touched(grid: ti.template(), B, lr_features, lr_harmonics, beta1, beta2
 
 @ti.kernel
 def adam(
-    grid: ti.template(), blocks: ti.math.ivec3, age: int, step: int, lr_density: float, lr_features: float,
-    lr_harmonics: float, beta1: float, beta2: float, eps: float, coarse: float, decay: float,
+    grid: ti.template(),
+    blocks: ti.math.ivec3,
+    age: int,
+    step: int,
+    lr_density: float,
+    lr_features: float,
+    lr_harmonics: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    coarse: float,
+    decay: float,
     thinning: float,
-):  # fmt: skip
+):
     """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
 
     Harmonics above degree 0 go at a rate of their own, and lose `decay` times the features' of what they are

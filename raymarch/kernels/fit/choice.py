@@ -48,8 +48,14 @@ def tile_at(store: ti.template(), place, listed, seed, least):
 
 @ti.kernel
 def choose_tiles(
-    store: ti.template(), listed: int, tiles: int, looked: int, start: ti.i64, seed: int, least: float,  # StoreFields
-) -> ti.i64:  # fmt: skip
+    store: ti.template(),
+    listed: int,
+    tiles: int,
+    looked: int,
+    start: ti.i64,
+    seed: int,
+    least: float,  # StoreFields
+) -> ti.i64:
     """chosen = the next `tiles` of the `listed` from place `start` of the shuffled epochs on; returns the place after.
 
     A tile is passed over by chance, whose error was under the mean when it was last drawn: it stays with the share that

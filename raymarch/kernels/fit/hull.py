@@ -28,10 +28,12 @@ def shows(store: ti.template(), view, u0, u1, v0, v1):
 
 @ti.kernel
 def visual_hull(
-    store: ti.template(), views: int,  # StoreFields
-    lower: ti.math.vec3, cell: ti.math.vec3,  # corner, edges [world unit]
+    store: ti.template(),
+    views: int,  # StoreFields
+    lower: ti.math.vec3,
+    cell: ti.math.vec3,  # corner, edges [world unit]
     seen: ti.types.ndarray(dtype=ti.i32, ndim=3),  # (x, y, z) of cells
-):  # fmt: skip
+):
     """seen = how many views see the cell wholly, or -1 where one of them sees only empty pixels there, or none looks.
 
     A cell is taken as the ball around it.

@@ -67,9 +67,15 @@ def target_colour(rays: ti.template(), p, background):
 
 @ti.kernel
 def robust_loss(
-    rays: ti.template(), value: ti.template(),  # RayFields
-    count: int, parts: int, background: ti.math.vec3, scale: float, opacity: float, counted: int,  # pixels, rays of one
-):  # fmt: skip
+    rays: ti.template(),
+    value: ti.template(),  # RayFields
+    count: int,
+    parts: int,
+    background: ti.math.vec3,
+    scale: float,
+    opacity: float,
+    counted: int,  # pixels, rays of one
+):
     """loss += mean over pixels of scale^2 sum value((colour - truth) / scale) / 3 + opacity (T - (1 - alpha))^2.
 
     The mean is over the `counted` ones of them that have a target.
@@ -87,9 +93,15 @@ def robust_loss(
 
 @ti.kernel
 def robust_loss_adjoint(
-    rays: ti.template(), slope: ti.template(),  # RayFields
-    count: int, parts: int, background: ti.math.vec3, scale: float, opacity: float, counted: int,  # pixels, rays of one
-):  # fmt: skip
+    rays: ti.template(),
+    slope: ti.template(),  # RayFields
+    count: int,
+    parts: int,
+    background: ti.math.vec3,
+    scale: float,
+    opacity: float,
+    counted: int,  # pixels, rays of one
+):
     """image.grad += loss.grad times the derivative of `robust_loss`, to each ray of a pixel its part."""
     for p in range(count):
         if has_target(rays, p):

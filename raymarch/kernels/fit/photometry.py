@@ -13,10 +13,15 @@ NUMBERS = NUMBERS_A_VIEW + BACKGROUND_NUMBERS
 
 @ti.kernel
 def add_photometry(
-    rays: ti.template(), store: ti.template(), sums: ti.template(),  # RayFields, StoreFields, PhotometryFields
-    views: int, tiles: int, parts: int,  # rays of a pixel
-    background: ti.math.vec3, robust: float,  # [display value]
-):  # fmt: skip
+    rays: ti.template(),
+    store: ti.template(),
+    sums: ti.template(),  # RayFields, StoreFields, PhotometryFields
+    views: int,
+    tiles: int,
+    parts: int,  # rays of a pixel
+    background: ti.math.vec3,
+    robust: float,  # [display value]
+):
     """sums.moments += those of what was rendered (x) and seen (y) by each view; sums.behind += those of all pixels.
 
     Weights are Huber's of the residual; a channel that is clipped in the image tells no exposure.

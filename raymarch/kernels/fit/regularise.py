@@ -94,11 +94,20 @@ def note_not_finite(grid: ti.template(), d):
 
 @ti.kernel
 def regularise(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),
-    of: ti.template(), value: ti.template(), slope: ti.template(),  # which quantity, the penalty of it, and its slope
-    blocks: ti.math.ivec3, shape: ti.math.ivec3, shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32,
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    of: ti.template(),
+    value: ti.template(),
+    slope: ti.template(),  # which quantity, the penalty of it, and its slope
+    blocks: ti.math.ivec3,
+    shape: ti.math.ivec3,
+    shift: ti.math.ivec3,
+    seed: int,
+    step: int,
+    chance: ti.u32,
     weight: ti.f64,
-):  # fmt: skip
+):
     """loss += weight sum value(the quantity `of`) over the blocks that are drawn, and its gradient by their samples.
 
     Both come of one look at each edge: its slope is added to its upper sample, and taken from its lower one. Samples

@@ -46,9 +46,11 @@ def read(scene: ti.template(), ray: ti.template(), at: ti.template(), shade):
 def look(scene: ti.template(), ray: ti.template(), at: ti.template(), o: ti.template(), on):
     """Colour, and its derivatives by place and heading (3, 3), and the features' tangents."""
     seen = ti.Struct(
-        y=ti.Vector.zero(float, 3), by_place=ti.Matrix.zero(float, 3, 3), by_heading=ti.Matrix.zero(float, 3, 3),
+        y=ti.Vector.zero(float, 3),
+        by_place=ti.Matrix.zero(float, 3, 3),
+        by_heading=ti.Matrix.zero(float, 3, 3),
         dots=ti.Vector.zero(float, ti.static(feature_columns(scene))),
-    )  # fmt: skip
+    )
     if on:
         if ti.static(has_own_colour(scene) and scene.sloped):
             own_slopes(scene, ray, at, seen)

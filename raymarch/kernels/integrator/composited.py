@@ -58,9 +58,14 @@ def optics_of(scene: ti.template(), ray: ti.template(), at: ti.template()):
     sigma = activation.density(scene.variant, at.x) * ray.inverse_scale
     by_x = activation.density_slope(scene.variant, at.x) * ray.inverse_scale
     o = ti.Struct(
-        sigma=sigma, by_x=by_x, knot=0, beyond=ti.cast(0.0, float), by_opacity=ti.cast(0.0, float),
-        shade=ti.Vector.zero(float, 4), shade_by_x=ti.Vector.zero(float, 4),
-    )  # fmt: skip
+        sigma=sigma,
+        by_x=by_x,
+        knot=0,
+        beyond=ti.cast(0.0, float),
+        by_opacity=ti.cast(0.0, float),
+        shade=ti.Vector.zero(float, 4),
+        shade_by_x=ti.Vector.zero(float, 4),
+    )
     if ti.static(scene.variant.mode.classifies):
         if ti.static(within_interval(scene)):
             o.knot = ti.max(at.k, 0)
@@ -116,9 +121,14 @@ def worth_of_light(d_y, remaining, carry, behind):
 
 @ti.func
 def pull(
-    scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.template(), back: ti.template(), slot,
+    scene: ti.template(),
+    ray: ti.template(),
+    at: ti.template(),
+    state: ti.template(),
+    back: ti.template(),
+    slot,
     d: ti.template(),
-):  # fmt: skip
+):
     if ti.static(scene.variant.mode.looks_before):
         look_ahead(scene, ray, at.s, at.k, state.T, back)
     o = optics_of(scene, ray, at)
@@ -180,9 +190,16 @@ def start_push(scene: ti.template(), ray: ti.template()):
 
 @ti.func
 def push(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(), dot_x,
-    state: ti.template(), dot: ti.template(), total: ti.template(),
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    at: ti.template(),
+    by: ti.template(),
+    dot_x,
+    state: ti.template(),
+    dot: ti.template(),
+    total: ti.template(),
+):
     o = optics_of(scene, ray, at)
     tau = o.sigma * at.width
     weight, T_after = composite(scene.variant, state.T, tau)

@@ -41,9 +41,20 @@ def interval(grid: ti.template(), rays: ti.template(), r, begin, width, stretch,
 
 @ti.func
 def distortion_of_ray(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot, dt, min_transmittance, unit,
-    later, W_end, S_end, each, backward: ti.template(),
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    r,
+    slot,
+    dt,
+    min_transmittance,
+    unit,
+    later,
+    W_end,
+    S_end,
+    each,
+    backward: ti.template(),
+):
     """(loss, W, S) of ray r; `backward` adds `each` times its gradient to the slot's density, the sums being known."""
     o, d, _ = index_ray(grid, rays, r)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
@@ -84,10 +95,15 @@ def distortion_of_ray(
 
 @ti.kernel
 def distortion(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
-    count: int, dt: float, min_transmittance: float, unit: float,  # rays, [world unit], 0..1, [world unit]
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,
+    dt: float,
+    min_transmittance: float,
+    unit: float,  # rays, [world unit], 0..1, [world unit]
     weight: ti.f64,
-):  # fmt: skip
+):
     """loss += weight mean over rays of the distortion, whose sums `sum_odd` keeps for the adjoint."""
     ti.loop_config(block_dim=64)
     for r in range(count):
@@ -101,10 +117,15 @@ def distortion(
 
 @ti.kernel
 def distortion_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
-    count: int, dt: float, min_transmittance: float, unit: float,  # rays, [world unit], 0..1, [world unit]
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,
+    dt: float,
+    min_transmittance: float,
+    unit: float,  # rays, [world unit], 0..1, [world unit]
     weight: ti.f64,
-):  # fmt: skip
+):
     """d_density += loss.grad times the derivative of `distortion`, in the slots of the march's adjoint."""
     if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * grid.slots):
@@ -116,15 +137,37 @@ def distortion_adjoint(
                         each = ti.cast(weight * rays.loss.grad[None] / count, float)
                         known = rays.sum_odd[r]
                         distortion_of_ray(
-                            grid, rays, variant, r, slot, dt, min_transmittance, unit,
-                            2.0 * known[0], known[1], known[2], each, True,
-                        )  # fmt: skip
+                            grid,
+                            rays,
+                            variant,
+                            r,
+                            slot,
+                            dt,
+                            min_transmittance,
+                            unit,
+                            2.0 * known[0],
+                            known[1],
+                            known[2],
+                            each,
+                            True,
+                        )
     else:
         ti.loop_config(block_dim=64)
         for r in range(count):
             each = ti.cast(weight * rays.loss.grad[None] / count, float)
             known = rays.sum_odd[r]
             distortion_of_ray(
-                grid, rays, variant, r, r % grid.slots, dt, min_transmittance, unit,
-                2.0 * known[0], known[1], known[2], each, True,
-            )  # fmt: skip
+                grid,
+                rays,
+                variant,
+                r,
+                r % grid.slots,
+                dt,
+                min_transmittance,
+                unit,
+                2.0 * known[0],
+                known[1],
+                known[2],
+                each,
+                True,
+            )

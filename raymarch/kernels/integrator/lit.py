@@ -66,13 +66,21 @@ def read(scene: ti.template(), ray: ti.template(), at: ti.template(), table):
 def look(scene: ti.template(), ray: ti.template(), at: ti.template(), o: ti.template(), on):
     """Lit colour, and what it is made of; `dots` G and openness of each column of moved samples."""
     seen = ti.Struct(
-        y=ti.Vector.zero(float, 3), own=colour.look(scene, ray, at, o, on), painted=ti.Vector.zero(float, 3),
-        shown=ti.cast(0.0, float), n=ti.Vector.zero(float, 3), scale=ti.cast(0.0, float),
-        G=ti.Vector.zero(float, 3), K=ti.Matrix.zero(float, 3, 3), ambient=scene.rays.shading[None][AMBIENT],
-        open=ti.cast(1.0, float), open_by_p=ti.Vector.zero(float, 3), open_by_A=ti.Matrix.zero(float, 3, 3),
+        y=ti.Vector.zero(float, 3),
+        own=colour.look(scene, ray, at, o, on),
+        painted=ti.Vector.zero(float, 3),
+        shown=ti.cast(0.0, float),
+        n=ti.Vector.zero(float, 3),
+        scale=ti.cast(0.0, float),
+        G=ti.Vector.zero(float, 3),
+        K=ti.Matrix.zero(float, 3, 3),
+        ambient=scene.rays.shading[None][AMBIENT],
+        open=ti.cast(1.0, float),
+        open_by_p=ti.Vector.zero(float, 3),
+        open_by_A=ti.Matrix.zero(float, 3, 3),
         dot_G=ti.Matrix.zero(float, 3, ti.static(scene.dot_columns)),
         dot_open=ti.Vector.zero(float, ti.static(scene.dot_columns)),
-    )  # fmt: skip
+    )
     if on:
         seen.n, seen.scale, seen.G, seen.K = normal_at(scene, ray, at)
         seen.painted, seen.shown = surface_colour(scene.rays, seen.own.y)

@@ -37,9 +37,18 @@ def background_gain(variant: ti.template(), d_image, background):
 
 @ti.func
 def lookahead_gain(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, k, T,
-    dt, min_transmittance, min_weight, background,
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    r,
+    s,
+    k,
+    T,
+    dt,
+    min_transmittance,
+    min_weight,
+    background,
+):
     """Gain of the image by a unit of T before sample k of segment s: the march's tangent in T alone, until it fades."""
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     d_image = rays.image.grad[r]
@@ -68,9 +77,15 @@ def lookahead_gain(
 
 @ti.func
 def remaining_again(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(),
-    T, min_weight, remaining, carry,
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    ahead: ti.template(),
+    T,
+    min_weight,
+    remaining,
+    carry,
+):
     """`remaining` and `carry` of a mode that looks ahead, where T is left: as they are, or found anew if faded.
 
     Where that is says `ahead`: (r, s, number of the next sample, dt, min_transmittance, background).

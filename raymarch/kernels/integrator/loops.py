@@ -27,9 +27,15 @@ GAUSS_OFFSET = 0.28867513459481287  # of a cell's length, from its middle to eac
 
 @ti.func
 def visit(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(),
-    state: ti.template(), back: ti.template(), total: ti.template(),
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    at: ti.template(),
+    by: ti.template(),
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
     """Sample of a ray, by the scene's task; a pull leaves d_x, the gradient by the raw density, in `at.x`."""
     if ti.static(scene.task == PULL):
         pull(scene, ray, seg, at, by, state, back, total)
@@ -44,9 +50,15 @@ def visit(
 
 @ti.func
 def pull(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(),
-    state: ti.template(), back: ti.template(), total: ti.template(),
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    at: ti.template(),
+    by: ti.template(),
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
     """Adjoint of a sample: what the image gains by it goes to the place it is read at, the ends and the step."""
     zero, none = ti.cast(0.0, float), ti.Vector.zero(float, 3)
     d = ti.Struct(
@@ -68,9 +80,15 @@ def pull(
 
 @ti.func
 def move_of(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(), dot_x,
-    total: ti.template(), e,
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    at: ti.template(),
+    by: ti.template(),
+    dot_x,
+    total: ti.template(),
+    e,
+):
     """Tangents of a sample in column e: raw density, width, distance, place and heading; of a push by the volume
     places move with levels alone."""
     dot_t, dot_width = by.first * total.first[e] + by.last * total.last[e], ti.cast(0.0, float)
@@ -92,9 +110,15 @@ def move_of(
 
 @ti.func
 def open_ends(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), first, first_face, last, last_face,
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    first,
+    first_face,
+    last,
+    last_face,
     total: ti.template(),
-):  # fmt: skip
+):
     """Begin of what lies between two ends, at distances `first` and `last` and of these faces."""
     if ti.static(scene.task == PULL):
         total.first, total.last = ti.cast(0.0, float), ti.cast(0.0, float)
@@ -112,9 +136,15 @@ def end_tangent(scene: ti.template(), ray: ti.template(), seg: ti.template(), t,
 
 @ti.func
 def close_ends(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), first, first_face, last, last_face,
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    first,
+    first_face,
+    last,
+    last_face,
     total: ti.template(),
-):  # fmt: skip
+):
     """End of it: what the ends gained goes to the ray."""
     if ti.static(scene.task == PULL and scene.by_rays):
         end_adjoint(scene, ray, seg, first, first_face, total.first, total)
@@ -125,9 +155,20 @@ def close_ends(
 def end_adjoint(scene: ti.template(), ray: ti.template(), seg: ti.template(), t, face, d_t, total: ti.template()):
     """Adjoint of where an end is met."""
     meet_adjoint(
-        scene.grid, scene.rays, scene.variant, ray.r, ray.d, seg.scale, t, face, d_t,
-        total.own, total.d, total.place, total.way,
-    )  # fmt: skip
+        scene.grid,
+        scene.rays,
+        scene.variant,
+        ray.r,
+        ray.d,
+        seg.scale,
+        t,
+        face,
+        d_t,
+        total.own,
+        total.d,
+        total.place,
+        total.way,
+    )
 
 
 @ti.func
@@ -167,9 +208,18 @@ def along_steps(
 
 @ti.func
 def at_step(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), k, n, begin, width, p,
-    state: ti.template(), back: ti.template(), total: ti.template(),
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    k,
+    n,
+    begin,
+    width,
+    p,
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
     """Sample of step k, of which the n-th is the last."""
     cell = ti.cast(p, ti.i32)
     f, place = p - cell, cell_index(scene.grid, cell)
@@ -179,9 +229,17 @@ def at_step(
     else:
         x = gather(scene.grid.density, place, f)
     at = ti.Struct(
-        s=seg.s, k=k, box=seg.box, scale=seg.scale, cell=cell, f=f, t=seg.near + begin + 0.5 * width, width=width,
-        x=x + ray.shift, slope=slope,
-    )  # fmt: skip
+        s=seg.s,
+        k=k,
+        box=seg.box,
+        scale=seg.scale,
+        cell=cell,
+        f=f,
+        t=seg.near + begin + 0.5 * width,
+        width=width,
+        x=x + ray.shift,
+        slope=slope,
+    )
     by = ends_of_step(scene, ray, k, n)
     visit(scene, ray, seg, at, by, state, back, total)
     if ti.static(scene.by_volume):
@@ -194,9 +252,13 @@ def ends_of_step(scene: ti.template(), ray: ti.template(), k, n):
     """How a step's middle and width move with both ends of its segment and with dt; the count of steps is held."""
     begins, wide = widths_of(scene.variant, ray.phase, k)
     by = ti.Struct(
-        first=ti.cast(1.0, float), last=ti.cast(0.0, float), step=ray.stretch * (begins + 0.5 * wide),
-        first_width=ti.cast(0.0, float), last_width=ti.cast(0.0, float), step_width=ray.stretch * wide,
-    )  # fmt: skip
+        first=ti.cast(1.0, float),
+        last=ti.cast(0.0, float),
+        step=ray.stretch * (begins + 0.5 * wide),
+        first_width=ti.cast(0.0, float),
+        last_width=ti.cast(0.0, float),
+        step_width=ray.stretch * wide,
+    )
     if k >= n:
         by.first, by.last, by.step = 0.5, 0.5, 0.5 * ray.stretch * begins
         by.first_width, by.last_width, by.step_width = -1.0, 1.0, -ray.stretch * begins
@@ -228,9 +290,16 @@ def along_cells(
 
 @ti.func
 def whole_cell(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), own, t0, t1,
-    state: ti.template(), back: ti.template(), total: ti.template(),
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    own,
+    t0,
+    t1,
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
     """Both points of a cell of the segment's box, from t0 to t1 behind where the ray enters that."""
     cell = own + seg.first
     place = cell_index(scene.grid, cell)
@@ -240,13 +309,25 @@ def whole_cell(
         share = ti.static(0.5 + (2 * q - 1) * GAUSS_OFFSET)
         f = middle + ti.static(2 * q - 1) * apart
         at = ti.Struct(
-            s=seg.s, k=0, box=seg.box, scale=seg.scale, cell=cell, f=f, t=seg.near + t0 + share * (t1 - t0),
-            width=0.5 * (t1 - t0), x=trilinear(v, f) + ray.shift, slope=trilinear_slope(v, f),
-        )  # fmt: skip
+            s=seg.s,
+            k=0,
+            box=seg.box,
+            scale=seg.scale,
+            cell=cell,
+            f=f,
+            t=seg.near + t0 + share * (t1 - t0),
+            width=0.5 * (t1 - t0),
+            x=trilinear(v, f) + ray.shift,
+            slope=trilinear_slope(v, f),
+        )
         by = ti.Struct(
-            first=1.0 - share, last=share, step=ti.cast(0.0, float),
-            first_width=ti.cast(-0.5, float), last_width=ti.cast(0.5, float), step_width=ti.cast(0.0, float),
-        )  # fmt: skip
+            first=1.0 - share,
+            last=share,
+            step=ti.cast(0.0, float),
+            first_width=ti.cast(-0.5, float),
+            last_width=ti.cast(0.5, float),
+            step_width=ti.cast(0.0, float),
+        )
         visit(scene, ray, seg, at, by, state, back, total)
         if ti.static(scene.by_volume):
             d_v += at.x * weights(f)
@@ -304,9 +385,13 @@ def write_gradients(scene: ti.template(), r, total: ti.template()):
 
 @ti.kernel
 def integrate(
-    scene: ti.template(), count: int,  # Scene, rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
+    scene: ti.template(),
+    count: int,  # Scene, rays
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):
     """What the scene's integrand makes of each ray."""
     ti.loop_config(block_dim=64)
     for r in range(count):
@@ -315,9 +400,13 @@ def integrate(
 
 @ti.kernel
 def integrate_pull(
-    scene: ti.template(), count: int,  # Scene, rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
+    scene: ti.template(),
+    count: int,  # Scene, rays
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):
     """Its adjoint: gradients of samples and table, by slots, and those of the rays."""
     if ti.static(scene.by_volume and runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * scene.grid.slots):
@@ -335,9 +424,13 @@ def integrate_pull(
 
 @ti.kernel
 def integrate_push(
-    scene: ti.template(), count: int,  # Scene, rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
+    scene: ti.template(),
+    count: int,  # Scene, rays
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):
     """Its tangent, all columns in one pass."""
     ti.loop_config(block_dim=64)
     for r in range(count):

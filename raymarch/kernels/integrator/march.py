@@ -39,10 +39,22 @@ def uses_pairs(grid, variant) -> bool:
 
 @ti.func
 def march_group(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, place: ti.template(), looked, Y,
-    shift, inverse_scale, min_transmittance, min_weight,
-    k: ti.template(), kept: ti.template(), T: ti.template(), light: ti.template(),
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    r,
+    place: ti.template(),
+    looked,
+    Y,
+    shift,
+    inverse_scale,
+    min_transmittance,
+    min_weight,
+    k: ti.template(),
+    kept: ti.template(),
+    T: ti.template(),
+    light: ti.template(),
+):
     """Compositing of a group of samples of ray r, the `looked`-th that it looks at, as long as it goes on.
 
     Goes on with the number of the next sample, that of colours kept, T and the sum of weight times colour.
@@ -69,10 +81,23 @@ def march_group(
 
 @ti.func
 def march_pairs(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), entry, d, step, end, Y,
-    shift, inverse_scale, min_transmittance, min_weight,
-    k: ti.template(), T: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    entry,
+    d,
+    step,
+    end,
+    Y,
+    shift,
+    inverse_scale,
+    min_transmittance,
+    min_weight,
+    k: ti.template(),
+    T: ti.template(),
+    sum_even: ti.template(),
+    sum_odd: ti.template(),
+):
     """Compositing of a run's whole steps in pairs, so that neither sample waits for the other's memory.
 
     Goes on with the number of the next sample, T and the sums of weight times colour.
@@ -98,9 +123,18 @@ def march_pairs(
 
 @ti.func
 def march_segment(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, dt, min_transmittance, min_weight,
-    T: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    r,
+    s,
+    dt,
+    min_transmittance,
+    min_weight,
+    T: ti.template(),
+    sum_even: ti.template(),
+    sum_odd: ti.template(),
+):
     """Compositing along segment s of ray r: goes on with T and the sums of weight times colour."""
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, s, dt)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
@@ -113,17 +147,44 @@ def march_segment(
         if ti.static(uses_pairs(grid, variant)):
             march_run = ti.static(march_long_groups if uses_long_groups(grid, variant) else march_pairs)
             march_run(
-                grid, rays, variant, entry, d, step, ti.min(end, n), Y,
-                shift, inverse_scale, min_transmittance, min_weight, k, T, sum_even, sum_odd,
-            )  # fmt: skip
+                grid,
+                rays,
+                variant,
+                entry,
+                d,
+                step,
+                ti.min(end, n),
+                Y,
+                shift,
+                inverse_scale,
+                min_transmittance,
+                min_weight,
+                k,
+                T,
+                sum_even,
+                sum_odd,
+            )
         while k < end and is_alive(variant, T, min_transmittance):
             if ti.static(uses_groups(grid, variant)):
                 first = k  # a copy, which stays
                 place = (entry, d, length, step, phase, first, end)
                 march_group(
-                    grid, rays, variant, r, place, looked, Y, shift, inverse_scale, min_transmittance, min_weight,
-                    k, kept, T, sum_even,
-                )  # fmt: skip
+                    grid,
+                    rays,
+                    variant,
+                    r,
+                    place,
+                    looked,
+                    Y,
+                    shift,
+                    inverse_scale,
+                    min_transmittance,
+                    min_weight,
+                    k,
+                    kept,
+                    T,
+                    sum_even,
+                )
                 looked += ti.min(ti.static(group_size()), end - first)
             else:
                 p, width = place_of(variant, entry, d, length, step, phase, k)
@@ -137,10 +198,15 @@ def march_segment(
 
 @ti.kernel
 def march(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
     count: int,  # rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):
     """image = sum_k weight_k colour_k + T background; no colour under min_weight, no sample under min_transmittance."""
     ti.loop_config(block_dim=64)
     for r in range(count):

@@ -35,10 +35,24 @@ from raymarch.kernels.rays.rays import place_of, steps_to_skip
 
 @ti.func
 def adjoint_of_segment(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, slot, segment: ti.template(),
-    dt, min_transmittance, min_weight, background, d_colour,
-    T: ti.template(), remaining: ti.template(), carry: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    r,
+    s,
+    slot,
+    segment: ti.template(),
+    dt,
+    min_transmittance,
+    min_weight,
+    background,
+    d_colour,
+    T: ti.template(),
+    remaining: ti.template(),
+    carry: ti.template(),
+    sum_even: ti.template(),
+    sum_odd: ti.template(),
+):
     """Adjoint of segment s of ray r, `march_segment`'s loop again; its last arguments are those behind it, then."""
     entry, d, length, Y, step, phase, n = segment
     begin, unit = segment_from_camera(grid, rays, variant, r, s)
@@ -59,17 +73,49 @@ def adjoint_of_segment(
                 tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2[3], shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_packed(
-                    grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, cell, f, raw, Y,
-                    tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0,
+                    grid,
+                    rays,
+                    variant,
+                    (r, s, k + 1, dt, min_transmittance, background),
+                    slot,
+                    cell,
+                    f,
+                    raw,
+                    Y,
+                    tau,
+                    slope,
+                    e,
+                    T,
+                    remaining,
+                    carry,
+                    d_colour,
+                    min_weight,
+                    1.0,
                     gradient_fraction(rays, variant, begin, unit, t),
-                )  # fmt: skip
+                )
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
                 T, remaining, carry, more = adjoint_of_packed(
-                    grid, rays, variant, (r, s, k + 2, dt, min_transmittance, background), slot, cell2, f2, raw2, Y,
-                    tau2, slope2, e2, T_between, remaining, carry, d_colour, min_weight, on,
+                    grid,
+                    rays,
+                    variant,
+                    (r, s, k + 2, dt, min_transmittance, background),
+                    slot,
+                    cell2,
+                    f2,
+                    raw2,
+                    Y,
+                    tau2,
+                    slope2,
+                    e2,
+                    T_between,
+                    remaining,
+                    carry,
+                    d_colour,
+                    min_weight,
+                    on,
                     gradient_fraction(rays, variant, begin, unit, t2),
-                )  # fmt: skip
+                )
                 sum_odd += more
                 mark(grid, cell, cell2)
                 k += 2
@@ -85,38 +131,97 @@ def adjoint_of_segment(
                 while k < last and is_alive(variant, T, min_transmittance):
                     if ti.static(variant.mode.looks_before):
                         remaining, carry = remaining_again(
-                            grid, rays, variant, (r, s, k, dt, min_transmittance, background), T, min_weight,
-                            remaining, carry,
-                        )  # fmt: skip
+                            grid,
+                            rays,
+                            variant,
+                            (r, s, k, dt, min_transmittance, background),
+                            T,
+                            min_weight,
+                            remaining,
+                            carry,
+                        )
                     p, _width = place_in_group(variant, place, k - first)
                     share = gradient_fraction_of_sample(rays, variant, begin, unit, length, step, phase, k)
                     T, remaining, carry = adjoint_of_sample(
-                        grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, r, k, kept, p, Y,
-                        taus[k - first], slopes[k - first], passing[k - first], T, remaining, carry, d_colour,
-                        min_weight, share,
-                    )  # fmt: skip
+                        grid,
+                        rays,
+                        variant,
+                        (r, s, k + 1, dt, min_transmittance, background),
+                        slot,
+                        r,
+                        k,
+                        kept,
+                        p,
+                        Y,
+                        taus[k - first],
+                        slopes[k - first],
+                        passing[k - first],
+                        T,
+                        remaining,
+                        carry,
+                        d_colour,
+                        min_weight,
+                        share,
+                    )
                     k += 1
             else:
                 if ti.static(variant.mode.looks_before):
                     remaining, carry = remaining_again(
-                        grid, rays, variant, (r, s, k, dt, min_transmittance, background), T, min_weight,
-                        remaining, carry,
-                    )  # fmt: skip
+                        grid,
+                        rays,
+                        variant,
+                        (r, s, k, dt, min_transmittance, background),
+                        T,
+                        min_weight,
+                        remaining,
+                        carry,
+                    )
                 p, width = place_of(variant, entry, d, length, step, phase, k)
                 share = gradient_fraction_of_sample(rays, variant, begin, unit, length, step, phase, k)
                 cell, f = locate(grid, p)
                 raw = fetch(grid, cell, f)
                 if ti.static(variant.mode.classifies):
                     T, remaining, carry = adjoint_of_classified(
-                        grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, cell, f,
-                        raw[3] + shift, inverse_scale, width, T, remaining, carry, d_colour, min_weight, share,
-                    )  # fmt: skip
+                        grid,
+                        rays,
+                        variant,
+                        (r, s, k + 1, dt, min_transmittance, background),
+                        slot,
+                        cell,
+                        f,
+                        raw[3] + shift,
+                        inverse_scale,
+                        width,
+                        T,
+                        remaining,
+                        carry,
+                        d_colour,
+                        min_weight,
+                        share,
+                    )
                 else:
                     tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, width)
                     T, remaining, carry, more = adjoint_of_packed(
-                        grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, cell, f, raw, Y,
-                        tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0, share,
-                    )  # fmt: skip
+                        grid,
+                        rays,
+                        variant,
+                        (r, s, k + 1, dt, min_transmittance, background),
+                        slot,
+                        cell,
+                        f,
+                        raw,
+                        Y,
+                        tau,
+                        slope,
+                        e,
+                        T,
+                        remaining,
+                        carry,
+                        d_colour,
+                        min_weight,
+                        1.0,
+                        share,
+                    )
                     sum_even += more
                 mark(grid, cell, cell)
                 k += 1
@@ -124,9 +229,16 @@ def adjoint_of_segment(
 
 @ti.func
 def adjoint_of_ray(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
-    dt, min_transmittance, min_weight, background,
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    r,
+    slot,
+    dt,
+    min_transmittance,
+    min_weight,
+    background,
+):
     """Adjoint of one ray; `remaining`: radiance still to come, with background, times d_image."""
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, 0, dt)
     first = (entry, d, length, Y, step, phase, n)
@@ -137,24 +249,59 @@ def adjoint_of_ray(
     remaining, carry = remaining_at_first(rays, variant, r, background)
     if ti.static(grid.boxes == 1):
         adjoint_of_segment(
-            grid, rays, variant, r, 0, slot, first, dt, min_transmittance, min_weight, background,
-            d_colour, T, remaining, carry, sum_even, sum_odd,
-        )  # fmt: skip
+            grid,
+            rays,
+            variant,
+            r,
+            0,
+            slot,
+            first,
+            dt,
+            min_transmittance,
+            min_weight,
+            background,
+            d_colour,
+            T,
+            remaining,
+            carry,
+            sum_even,
+            sum_odd,
+        )
     else:
         for s in range(ti.static(grid.segments)):
             adjoint_of_segment(
-                grid, rays, variant, r, s, slot, ray_segment(grid, rays, variant, r, s, dt),
-                dt, min_transmittance, min_weight, background, d_colour, T, remaining, carry, sum_even, sum_odd,
-            )  # fmt: skip
+                grid,
+                rays,
+                variant,
+                r,
+                s,
+                slot,
+                ray_segment(grid, rays, variant, r, s, dt),
+                dt,
+                min_transmittance,
+                min_weight,
+                background,
+                d_colour,
+                T,
+                remaining,
+                carry,
+                sum_even,
+                sum_odd,
+            )
     rays.sum_even[r], rays.sum_odd[r] = sum_even, sum_odd
 
 
 @ti.kernel
 def march_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
     count: int,  # rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):
     """d_density, d_features += (d image / d them)' d_image, every so many rays to the next slot's own buffer."""
     if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * grid.slots):

@@ -10,9 +10,14 @@ from raymarch.kernels.rays.rays import empty_steps, place_of
 
 @ti.kernel
 def mark_seen(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
-    count: int, dt: float, min_transmittance: float, least: float,  # rays, [world unit], 0..1, 0..1
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,
+    dt: float,
+    min_transmittance: float,
+    least: float,  # rays, [world unit], 0..1, 0..1
+):
     """seen = 1 in cells with a sample of a weight over `least`."""
     ti.loop_config(block_dim=64)
     for r in range(count):

@@ -185,7 +185,7 @@ def find_samples(grid: ti.template(), entry, d, step, first, last, places: ti.te
 @ti.func
 def read_samples(
     grid: ti.template(), places: ti.template(), f: ti.template(), raws: ti.template(), densities: ti.template()
-):  # fmt: skip
+):
     """What is stored, (sample, lane) as `fetch` has it, and the raw densities alone."""
     j = 0
     while places[j] != NO_PLACE:
@@ -198,9 +198,14 @@ def read_samples(
 
 @ti.func
 def pass_samples(
-    variant: ti.template(), densities: ti.template(), shift, inverse_scale, step, taus: ti.template(),
+    variant: ti.template(),
+    densities: ti.template(),
+    shift,
+    inverse_scale,
+    step,
+    taus: ti.template(),
     passing: ti.template(),
-):  # fmt: skip
+):
     """Optical depths, and what passes each sample."""
     for j in range(LONG_GROUP_SAMPLES):
         taus[j] = activation.density(variant, densities[j] + shift) * inverse_scale * step
@@ -209,10 +214,23 @@ def pass_samples(
 
 @ti.func
 def march_long_groups(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), entry, d, step, end, Y,
-    shift, inverse_scale, min_transmittance, min_weight,
-    k: ti.template(), T: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    entry,
+    d,
+    step,
+    end,
+    Y,
+    shift,
+    inverse_scale,
+    min_transmittance,
+    min_weight,
+    k: ti.template(),
+    T: ti.template(),
+    sum_even: ti.template(),
+    sum_odd: ti.template(),
+):
     """Compositing of a run's whole steps in long groups: as `march.march_pairs`, which sums the first of each pair and
     the second apart, and leaves the last to another where their number is odd."""
     stop = k + ((end - k) & -2)

@@ -36,9 +36,26 @@ def draw_factor(rays: ti.template(), variant: ti.template(), influence, r, k):
 
 @ti.func
 def adjoint_of_packed(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(), slot,
-    cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, on, share,
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    ahead: ti.template(),
+    slot,
+    cell,
+    f,
+    raw,
+    Y,
+    tau,
+    slope,
+    e,
+    T,
+    remaining,
+    carry,
+    d_colour,
+    min_weight,
+    on,
+    share,
+):
     """Add what one sample of degree 0 gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight
     times raw.
 
@@ -66,10 +83,26 @@ def adjoint_of_packed(
 
 @ti.func
 def adjoint_of_sample(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(), slot,
-    r, k, kept: ti.template(),
-    p, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, share,
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    ahead: ti.template(),
+    slot,
+    r,
+    k,
+    kept: ti.template(),
+    p,
+    Y,
+    tau,
+    slope,
+    e,
+    T,
+    remaining,
+    carry,
+    d_colour,
+    min_weight,
+    share,
+):
     """Add what sample k of ray r, at p, gives the gradient above degree 0; T and `remaining` after it.
 
     `kept` of the samples before it had weight, and are counted on. `share` as in `adjoint_of_packed`, and what of it is
@@ -151,9 +184,23 @@ def gradient_fraction_of_sample(rays: ti.template(), variant: ti.template(), beg
 
 @ti.func
 def adjoint_of_classified(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(), slot,
-    cell, f, x, inverse_scale, width, T, remaining, carry, d_colour, min_weight, share,
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    ahead: ti.template(),
+    slot,
+    cell,
+    f,
+    x,
+    inverse_scale,
+    width,
+    T,
+    remaining,
+    carry,
+    d_colour,
+    min_weight,
+    share,
+):
     """Add what one sample of raw density with its shift x gives the gradients; T, `remaining`, `carry` after it."""
     value, by_x = activation.density_and_slope(variant, x)
     i, beyond = knot_below(rays.table, value * inverse_scale)

@@ -92,13 +92,23 @@ def ray_of(scene: ti.template(), r, dt, min_transmittance, min_weight, backgroun
     o, d = place_ray(scene.grid, scene.rays.origin[r], scene.rays.direction[r])
     phase, stretch = jitter_of(scene.rays, scene.variant, r)
     return ti.Struct(
-        r=r, o=o, d=d, heading=scene.rays.direction[r],
+        r=r,
+        o=o,
+        d=d,
+        heading=scene.rays.direction[r],
         Y=basis(ti.static(max(scene.grid.degree, 0)), scene.rays.direction[r]),  # of a grid without colour too
-        phase=phase, stretch=stretch, step=stretch * dt, dt=dt,
-        min_transmittance=min_transmittance, min_weight=min_weight, background=background,
-        per_index=scene.grid.cells_per_index[None], top=scene.grid.max_index[None],
-        shift=scene.grid.shift[None], inverse_scale=scene.grid.inverse_scale[None],
-    )  # fmt: skip
+        phase=phase,
+        stretch=stretch,
+        step=stretch * dt,
+        dt=dt,
+        min_transmittance=min_transmittance,
+        min_weight=min_weight,
+        background=background,
+        per_index=scene.grid.cells_per_index[None],
+        top=scene.grid.max_index[None],
+        shift=scene.grid.shift[None],
+        inverse_scale=scene.grid.inverse_scale[None],
+    )
 
 
 @ti.func
@@ -109,9 +119,18 @@ def segment_of(scene: ti.template(), ray: ti.template(), s):
     near, far, enters, leaves = clipped_segment(scene.grid, scene.rays, scene.variant, ray.r, own, ray.d, s)
     entry, way, length = within_box(own, ray.d, near, far, ray.top)
     return ti.Struct(
-        s=s, box=box, scale=scale_of(box), first=ti.cast(first_of(scene.grid, box), ti.i32),
-        near=near, far=far, enters=enters, leaves=leaves, entry=entry, way=way, length=length,
-    )  # fmt: skip
+        s=s,
+        box=box,
+        scale=scale_of(box),
+        first=ti.cast(first_of(scene.grid, box), ti.i32),
+        near=near,
+        far=far,
+        enters=enters,
+        leaves=leaves,
+        entry=entry,
+        way=way,
+        length=length,
+    )
 
 
 @ti.func
@@ -119,11 +138,20 @@ def carried(scene: ti.template()):
     """What a task adds up along a ray: its gradients, or the tangents of the ends between which a sample lies."""
     if ti.static(scene.task == PULL):
         return ti.Struct(
-            slot=0, first=ti.cast(0.0, float), last=ti.cast(0.0, float), dt=ti.cast(0.0, float),
-            own=ti.Vector.zero(float, 3), o=ti.Vector.zero(float, 3), d=ti.Vector.zero(float, 3),
-            view=ti.Vector.zero(float, 3), place=ti.Vector.zero(float, 3), way=ti.Vector.zero(float, 3),
-            iso=ti.cast(0.0, float), frame=ti.Matrix.zero(float, 3, 3), corners=ti.Vector.zero(float, 8),
-        )  # fmt: skip
+            slot=0,
+            first=ti.cast(0.0, float),
+            last=ti.cast(0.0, float),
+            dt=ti.cast(0.0, float),
+            own=ti.Vector.zero(float, 3),
+            o=ti.Vector.zero(float, 3),
+            d=ti.Vector.zero(float, 3),
+            view=ti.Vector.zero(float, 3),
+            place=ti.Vector.zero(float, 3),
+            way=ti.Vector.zero(float, 3),
+            iso=ti.cast(0.0, float),
+            frame=ti.Matrix.zero(float, 3, 3),
+            corners=ti.Vector.zero(float, 8),
+        )
     elif ti.static(scene.task == PUSH):
         return ti.Struct(first=ti.Vector.zero(float, scene.columns), last=ti.Vector.zero(float, scene.columns))
     else:

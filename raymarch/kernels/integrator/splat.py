@@ -90,9 +90,14 @@ def splat_point(positions: ti.template(), values: ti.template(), target: ti.temp
 
 @ti.func
 def tangent_point(
-    positions: ti.template(), values: ti.template(), dot_positions: ti.template(), dot_values: ti.template(),
-    dot_target: ti.template(), p, band,
-):  # fmt: skip
+    positions: ti.template(),
+    values: ti.template(),
+    dot_positions: ti.template(),
+    dot_values: ti.template(),
+    dot_target: ti.template(),
+    p,
+    band,
+):
     """Deposit the tangent of point p in the band's rows, or in all of them for a band of -1."""
     axes = ti.static(len(dot_target.shape) - 1)
     cell, f = cell_below(positions, p, axes)
@@ -166,9 +171,11 @@ def splat_adjoint(points: ti.template()):
 
 @ti.kernel
 def splat_tangent(
-    points: ti.template(), dot_positions: ti.types.ndarray(), dot_values: ti.types.ndarray(),
+    points: ti.template(),
+    dot_positions: ti.types.ndarray(),
+    dot_values: ti.types.ndarray(),
     dot_target: ti.types.ndarray(),
-):  # fmt: skip
+):
     """dot_target += d target / d positions dot_positions + d target / d values dot_values."""
     if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * BANDS):

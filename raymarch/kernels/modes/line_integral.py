@@ -102,9 +102,14 @@ def start_pull(scene: ti.template(), ray: ti.template()):
 
 @ti.func
 def pull(
-    scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.template(), back: ti.template(), slot,
+    scene: ti.template(),
+    ray: ti.template(),
+    at: ti.template(),
+    state: ti.template(),
+    back: ti.template(),
+    slot,
     d: ti.template(),
-):  # fmt: skip
+):
     d.x += back.total * at.width * activation.density_slope(scene.variant, at.x)
     if ti.static(scene.by_rays):
         d.width += back.total * activation.density(scene.variant, at.x) + back.length / at.scale
@@ -117,9 +122,16 @@ def start_push(scene: ti.template(), ray: ti.template()):
 
 @ti.func
 def push(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(), dot_x,
-    state: ti.template(), dot: ti.template(), total: ti.template(),
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    at: ti.template(),
+    by: ti.template(),
+    dot_x,
+    state: ti.template(),
+    dot: ti.template(),
+    total: ti.template(),
+):
     y, slope = activation.density(scene.variant, at.x), activation.density_slope(scene.variant, at.x)
     state.total += at.width * y
     for e in range(scene.columns):
@@ -178,9 +190,14 @@ def start_pull_depth(scene: ti.template(), ray: ti.template()):
 
 @ti.func
 def pull_depth(
-    scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.template(), back: ti.template(), slot,
+    scene: ti.template(),
+    ray: ti.template(),
+    at: ti.template(),
+    state: ti.template(),
+    back: ti.template(),
+    slot,
     d: ti.template(),
-):  # fmt: skip
+):
     y = activation.density(scene.variant, at.x)
     worth = sign_of(scene, y) * (back.d_y[0] * distance(scene, ray, at) + back.d_y[1])
     d.x += worth * at.width * activation.density_slope(scene.variant, at.x)
@@ -196,9 +213,16 @@ def start_push_depth(scene: ti.template(), ray: ti.template()):
 
 @ti.func
 def push_depth(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), at: ti.template(), by: ti.template(), dot_x,
-    state: ti.template(), dot: ti.template(), total: ti.template(),
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    at: ti.template(),
+    by: ti.template(),
+    dot_x,
+    state: ti.template(),
+    dot: ti.template(),
+    total: ti.template(),
+):
     y, slope = activation.density(scene.variant, at.x), activation.density_slope(scene.variant, at.x)
     apart = distance(scene, ray, at) - scene.rays.depth[ray.r]
     for e in range(scene.columns):
@@ -219,9 +243,17 @@ def finish_push_depth(scene: ti.template(), ray: ti.template(), state: ti.templa
 
 IMAGE = Integrand("line integral", start, value, always, finish, start_pull, pull, start_push, push, finish_push)
 DEPTH = Integrand(
-    "depth of a line integral", start_depth, add_depth, always, finish_depth, start_pull_depth, pull_depth,
-    start_push_depth, push_depth, finish_push_depth,
-)  # fmt: skip
+    "depth of a line integral",
+    start_depth,
+    add_depth,
+    always,
+    finish_depth,
+    start_pull_depth,
+    pull_depth,
+    start_push_depth,
+    push_depth,
+    finish_push_depth,
+)
 RULE = {"composite": composite, "tangent": tangent, "adjoint": adjoint, "power": 0}
 HOW = {
     "colour": False, "background": False, "ends": False, "step": False, "has_normals": False,

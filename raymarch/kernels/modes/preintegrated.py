@@ -74,9 +74,21 @@ def along_knots(
 
 @ti.func
 def cut_cell(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), own, v, i, j, t, out, enters, leaves,
-    state: ti.template(), back: ti.template(), total: ti.template(),
-):  # fmt: skip
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    own,
+    v,
+    i,
+    j,
+    t,
+    out,
+    enters,
+    leaves,
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
     """What a ray has of a cell from t to `out`, whose values are in the table's intervals i to j."""
     f, h, d_v = seg.entry + t * seg.way - own, out - t, ti.Vector.zero(float, 8)
     c = cubic_of(v, f, h * seg.way)
@@ -97,14 +109,25 @@ def cut_cell(
                 place = u + share * (u2 - u)
                 within = f + place * h * seg.way
                 at = ti.Struct(
-                    s=seg.s, k=now, box=seg.box, scale=seg.scale, cell=own + seg.first, f=within,
-                    t=seg.near + t + place * h, width=part * (u2 - u) * h, x=cubic(c, place) + ray.shift,
+                    s=seg.s,
+                    k=now,
+                    box=seg.box,
+                    scale=seg.scale,
+                    cell=own + seg.first,
+                    f=within,
+                    t=seg.near + t + place * h,
+                    width=part * (u2 - u) * h,
+                    x=cubic(c, place) + ray.shift,
                     slope=trilinear_slope(v, within),
-                )  # fmt: skip
+                )
                 by = ti.Struct(
-                    first=1.0 - share, last=share, step=ti.cast(0.0, float),
-                    first_width=-part, last_width=part, step_width=ti.cast(0.0, float),
-                )  # fmt: skip
+                    first=1.0 - share,
+                    last=share,
+                    step=ti.cast(0.0, float),
+                    first_width=-part,
+                    last_width=part,
+                    step_width=ti.cast(0.0, float),
+                )
                 visit(scene, ray, seg, at, by, state, back, total)
                 if ti.static(scene.by_volume):
                     d_v += at.x * weights(within)
@@ -120,9 +143,15 @@ def cut_cell(
 
 @ti.func
 def open_interval(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), cell, v, first: ti.template(), last: ti.template(),
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    cell,
+    v,
+    first: ti.template(),
+    last: ti.template(),
     total: ti.template(),
-):  # fmt: skip
+):
     """Tangents of the ends of an interval, or their gradients at nothing yet."""
     if ti.static(scene.task == PULL):
         total.first, total.last = ti.cast(0.0, float), ti.cast(0.0, float)
@@ -153,9 +182,15 @@ def interval_end_tangent(
 
 @ti.func
 def interval_end_adjoint(
-    scene: ti.template(), ray: ti.template(), seg: ti.template(), v, end: ti.template(), d_t, total: ti.template(),
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    v,
+    end: ti.template(),
+    d_t,
+    total: ti.template(),
     d_v: ti.template(),
-):  # fmt: skip
+):
     """Its transpose."""
     if end.face == LEVEL:
         q = d_t * end.by

@@ -194,8 +194,8 @@ def point_in(near, far, entry, way, begin, s, i: ti.template()):
 
 @ti.func
 def look_ahead(
-    members: ti.template(), near, far, entry, way, begin, inside, s, step, k, lit: ti.template(), until: ti.template(),
-):  # fmt: skip
+    members: ti.template(), near, far, entry, way, begin, inside, s, step, k, lit: ti.template(), until: ti.template()
+):
     """Steps to leap over: how many from step k on, s behind `begin`, are empty in all volumes.
 
     `lit` says which have something there, and `until` before which step that is known.
@@ -239,11 +239,19 @@ def go_together(scene: ti.template(), r, slot, dt, min_transmittance, min_weight
     near, far, entry, way = spans_of(scene.members, scene.rays, r)
     phase, stretch = jitter_of(scene.rays, scene.variant, r)
     ray = ti.Struct(
-        r=r, slot=slot, near=near, far=far, entry=entry, way=way, phase=phase, step=stretch * dt,
+        r=r,
+        slot=slot,
+        near=near,
+        far=far,
+        entry=entry,
+        way=way,
+        phase=phase,
+        step=stretch * dt,
         Y=basis(ti.static(max_degree(scene.members)), scene.rays.direction[r]),
-        min_transmittance=min_transmittance, min_weight=min_weight,
+        min_transmittance=min_transmittance,
+        min_weight=min_weight,
         behind=ti.Vector([background[0], background[1], background[2], 1.0]),
-    )  # fmt: skip
+    )
     state = start(scene, ray)
     begin = next_cut(near, far, -1.0)
     while begin < MAX_DISTANCE:
@@ -381,9 +389,16 @@ def pull(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.
             colour = matrix_row(colours, i)
             d_tau = by_mixed * colour.dot(state.d_colour) + by_tau * gain - state.remaining
             scatter_sample(
-                scene.members[i], ray.slot, place_in(ray, at, i), xs[i], ray.Y, at.width, d_tau,
-                (by_mixed * taus[i]) * state.d_colour, colour,
-            )  # fmt: skip
+                scene.members[i],
+                ray.slot,
+                place_in(ray, at, i),
+                xs[i],
+                ray.Y,
+                at.width,
+                d_tau,
+                (by_mixed * taus[i]) * state.d_colour,
+                colour,
+            )
     state.T *= e
 
 

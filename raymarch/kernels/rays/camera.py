@@ -55,10 +55,15 @@ def rotate(pose, local):
 
 @ti.kernel
 def rays_of_pixels(
-    rays: ti.template(), pose: ti.math.mat4, lens: LENS_VECTOR,  # RayFields (ray,), world_from_camera, see `lens`
-    width: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (pixel,)
-    side: int, parallel: ti.template(), first: int,  # rays along a pixel's edge, whether rays are, the first's number
-):  # fmt: skip
+    rays: ti.template(),
+    pose: ti.math.mat4,
+    lens: LENS_VECTOR,  # RayFields (ray,), world_from_camera, see `lens`
+    width: int,
+    pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (pixel,)
+    side: int,
+    parallel: ti.template(),
+    first: int,  # rays along a pixel's edge, whether rays are, the first's number
+):
     """Rays through the middles of pixels' parts, or centres of pixels, which are numbered row by row."""
     for r in range(pixels.shape[0] * side * side):
         pixel = pixels[r // (side * side)]
@@ -77,9 +82,12 @@ def jitter_of_pixel(seed, pixel, phase, stretch):
 
 @ti.kernel
 def jitter_pixels(
-    rays: ti.template(), seed: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # RayFields, numbers (ray,)
-    phase: float, stretch: float,  # [step], most
-):  # fmt: skip
+    rays: ti.template(),
+    seed: int,
+    pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # RayFields, numbers (ray,)
+    phase: float,
+    stretch: float,  # [step], most
+):
     """Jitter for pixels, or other rays by their numbers: the same whatever the batch."""
     for r in range(pixels.shape[0]):
         rays.jitter[r] = jitter_of_pixel(seed, pixels[r], phase, stretch)
@@ -120,9 +128,12 @@ def pixel_counts(store: ti.template(), t, within):
 
 @ti.kernel
 def draw_tiles(
-    rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel * part,), StoreFields
-    tiles: int, side: int, near: float,  # rays along a pixel's edge, near plane [world unit]
-):  # fmt: skip
+    rays: ti.template(),
+    store: ti.template(),  # RayFields (tile * pixel * part,), StoreFields
+    tiles: int,
+    side: int,
+    near: float,  # rays along a pixel's edge, near plane [world unit]
+):
     """Rays of the tiles that were chosen: fill the buffer with their pixels, a target for each pixel.
 
     The target's alpha is -1 where a mask takes the pixel out.

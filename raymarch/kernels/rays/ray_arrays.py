@@ -8,9 +8,10 @@ import taichi as ti
 
 @ti.kernel
 def rays_in(
-    origin: ti.types.ndarray(dtype=ti.f64, ndim=2), direction: ti.types.ndarray(dtype=ti.f64, ndim=2),  # (ray, 3) twice
+    origin: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    direction: ti.types.ndarray(dtype=ti.f64, ndim=2),  # (ray, 3) twice
     rays: ti.template(),  # RayFields
-):  # fmt: skip
+):
     """The buffer's rays."""
     for r in range(origin.shape[0]):
         for a in ti.static(range(3)):
@@ -43,10 +44,12 @@ def scalars_out(field: ti.template(), values: ti.types.ndarray(ndim=1)):
 
 @ti.kernel
 def tangents_in(
-    origin: ti.types.ndarray(ndim=3), index_direction: ti.types.ndarray(ndim=3),  # (ray, column, 3) twice
-    view_direction: ti.types.ndarray(ndim=3), dt: ti.types.ndarray(ndim=1),  # (ray, column, 3), (column,)
+    origin: ti.types.ndarray(ndim=3),
+    index_direction: ti.types.ndarray(ndim=3),  # (ray, column, 3) twice
+    view_direction: ti.types.ndarray(ndim=3),
+    dt: ti.types.ndarray(ndim=1),  # (ray, column, 3), (column,)
     motion: ti.template(),  # MotionFields
-):  # fmt: skip
+):
     """Tangents of rays in index space."""
     for i, c in ti.ndrange(origin.shape[0], origin.shape[1]):
         motion.dot_dt[c] = dt[c]
@@ -58,9 +61,10 @@ def tangents_in(
 
 @ti.kernel
 def place_tangents_in(
-    origin: ti.types.ndarray(ndim=3), way: ti.types.ndarray(ndim=3),  # (ray, column, 3) twice
+    origin: ti.types.ndarray(ndim=3),
+    way: ti.types.ndarray(ndim=3),  # (ray, column, 3) twice
     motion: ti.template(),  # MotionFields
-):  # fmt: skip
+):
     """Tangents of rays where the grid's affine leads to."""
     for i, c in ti.ndrange(origin.shape[0], origin.shape[1]):
         for a in ti.static(range(3)):
@@ -71,9 +75,11 @@ def place_tangents_in(
 @ti.kernel
 def gradients_out(
     motion: ti.template(),  # MotionFields
-    origin: ti.types.ndarray(ndim=2), index_direction: ti.types.ndarray(ndim=2),  # (ray, 3) twice
-    view_direction: ti.types.ndarray(ndim=2), dt: ti.types.ndarray(ndim=1),  # (ray, 3), (ray,)
-):  # fmt: skip
+    origin: ti.types.ndarray(ndim=2),
+    index_direction: ti.types.ndarray(ndim=2),  # (ray, 3) twice
+    view_direction: ti.types.ndarray(ndim=2),
+    dt: ti.types.ndarray(ndim=1),  # (ray, 3), (ray,)
+):
     """Gradients by rays in index space."""
     for r in range(dt.shape[0]):
         dt[r] = motion.d_dt[r]
@@ -86,8 +92,9 @@ def gradients_out(
 @ti.kernel
 def place_gradients_out(
     motion: ti.template(),  # MotionFields
-    origin: ti.types.ndarray(ndim=2), way: ti.types.ndarray(ndim=2),  # (ray, 3) twice
-):  # fmt: skip
+    origin: ti.types.ndarray(ndim=2),
+    way: ti.types.ndarray(ndim=2),  # (ray, 3) twice
+):
     """Gradients by rays where the grid's affine leads to."""
     for r in range(origin.shape[0]):
         for a in ti.static(range(3)):

@@ -8,9 +8,10 @@ import taichi as ti
 
 @ti.kernel
 def rays_in(
-    origin: ti.types.ndarray(ndim=2), direction: ti.types.ndarray(ndim=2),  # (ray, 3), (ray, 3) unit vectors
+    origin: ti.types.ndarray(ndim=2),
+    direction: ti.types.ndarray(ndim=2),  # (ray, 3), (ray, 3) unit vectors
     rays: ti.template(),  # RayFields
-):  # fmt: skip
+):
     """The buffer's rays."""
     for r in range(origin.shape[0]):
         for a in ti.static(range(3)):
@@ -28,8 +29,10 @@ def image_out(rays: ti.template(), image: ti.types.ndarray(ndim=2)):  # RayField
 
 @ti.kernel
 def image_in(
-    image: ti.types.ndarray(ndim=2), d_image: ti.types.ndarray(ndim=2), rays: ti.template(),  # (ray, 4) twice
-):  # fmt: skip
+    image: ti.types.ndarray(ndim=2),
+    d_image: ti.types.ndarray(ndim=2),
+    rays: ti.template(),  # (ray, 4) twice
+):
     """What `image_out` gave, and its gradient."""
     for r in range(image.shape[0]):
         for c in ti.static(range(4)):
@@ -46,9 +49,11 @@ def depth_out(rays: ti.template(), depth: ti.types.ndarray(ndim=1), weights: ti.
 
 @ti.kernel
 def depth_in(
-    depth: ti.types.ndarray(ndim=1), weights: ti.types.ndarray(ndim=1), d_depth: ti.types.ndarray(ndim=1),  # (ray,)
+    depth: ti.types.ndarray(ndim=1),
+    weights: ti.types.ndarray(ndim=1),
+    d_depth: ti.types.ndarray(ndim=1),  # (ray,)
     rays: ti.template(),
-):  # fmt: skip
+):
     """What `depth_out` gave, and the gradient of depth."""
     for r in range(depth.shape[0]):
         rays.depth[r], rays.weights[r], rays.depth.grad[r] = depth[r], weights[r], d_depth[r]
@@ -56,9 +61,11 @@ def depth_in(
 
 @ti.kernel
 def add_rays_gradient(
-    moved: ti.template(), grid: ti.template(),  # gradients (ray,) in index space, Fields
-    d_origin: ti.types.ndarray(ndim=2), d_direction: ti.types.ndarray(ndim=2),  # (ray, 3), (ray, 3)
-):  # fmt: skip
+    moved: ti.template(),
+    grid: ti.template(),  # gradients (ray,) in index space, Fields
+    d_origin: ti.types.ndarray(ndim=2),
+    d_direction: ti.types.ndarray(ndim=2),  # (ray, 3), (ray, 3)
+):
     """Add the gradients by origin and direction in the world, where a grid is placed by its affine alone."""
     for r in range(d_origin.shape[0]):
         m = grid.index_from_world[None]

@@ -101,9 +101,20 @@ def slope_of_cut(grid: ti.template(), rays: ti.template(), r, face):
 
 @ti.func
 def meet_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, d, scale,
-    t, face, d_t, d_own: ti.template(), d_d: ti.template(), d_place: ti.template(), d_way: ti.template(),
-):  # fmt: skip
+    grid: ti.template(),
+    rays: ti.template(),
+    variant: ti.template(),
+    r,
+    d,
+    scale,
+    t,
+    face,
+    d_t,
+    d_own: ti.template(),
+    d_d: ti.template(),
+    d_place: ti.template(),
+    d_way: ti.template(),
+):
     """Adjoint: what d_t is to the last four; nothing for face -1, where the ray begins."""
     for a in ti.static(range(3)):
         if a == face:

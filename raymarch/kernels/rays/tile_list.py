@@ -103,9 +103,11 @@ def hit_or_clear(store: ti.template(), grid: ti.template(), t, dt):
 
 @ti.kernel
 def list_tiles(
-    store: ti.template(), grid: ti.template(), dt: float,  # StoreFields, Fields (x, y, z), [world unit]
+    store: ti.template(),
+    grid: ti.template(),
+    dt: float,  # StoreFields, Fields (x, y, z), [world unit]
     tiles: int,
-) -> int:  # fmt: skip
+) -> int:
     """Sampling list of the tiles with a ray that counts and meets an occupied cell, in order; returns how many."""
     for t in range(tiles):
         hit, _clear = hit_or_clear(store, grid, t, dt)

@@ -225,9 +225,15 @@ def _mask(masks: Path, inner: Path, root: Path, follow_links: bool) -> Path | No
 
 
 def camera_of_image(
-    camera: ModelCamera, image: ModelImage, where: str, width: int, height: int, orientation: int = 1, *,
+    camera: ModelCamera,
+    image: ModelImage,
+    where: str,
+    width: int,
+    height: int,
+    orientation: int = 1,
+    *,
     origin: np.ndarray | None = None,
-) -> Camera:  # fmt: skip
+) -> Camera:
     """Camera of a model's image for the size and orientation that its file has; else RaymarchError, opened by `where`.
 
     COLMAP does not look at EXIF's orientation: cameras and masks are of the sensor's images. `origin` as of

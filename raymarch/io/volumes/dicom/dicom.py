@@ -86,9 +86,19 @@ def source(path: Path, selection: Selection) -> Source:
     unread = tuple(dict.fromkeys(words for one in found for words in one.unread))
     shape = (first.columns, first.rows, len(found))
     return Source(
-        shape, dtype, affine, read, False, slope, intercept, unit=first.unit, length_unit="mm", world="LPS",
-        name=first.name, remarks=(*left, *unread, *(said for said, holds in remarks.items() if holds)),
-    )  # fmt: skip
+        shape,
+        dtype,
+        affine,
+        read,
+        False,
+        slope,
+        intercept,
+        unit=first.unit,
+        length_unit="mm",
+        world="LPS",
+        name=first.name,
+        remarks=(*left, *unread, *(said for said, holds in remarks.items() if holds)),
+    )
 
 
 def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray:

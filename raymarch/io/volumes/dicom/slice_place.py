@@ -70,12 +70,17 @@ def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
     if not (spacing > 0).all():
         raise RaymarchError(f"{path}: has PixelSpacing {spacing.tolist()}, want positive numbers; {NIFTI_CURE}")
     return FramePlace(
-        np.array(_numbers(position, [0, 0, 0])), along / lengths, spacing,
-        not (tags.get("PixelSpacing") or tags.get("ImagerPixelSpacing")), slope, intercept,
-        _unit(tags, tags if whole is None else whole), tuple(_number(tags, whole, tag) for tag in TIME_TAGS),
+        np.array(_numbers(position, [0, 0, 0])),
+        along / lengths,
+        spacing,
+        not (tags.get("PixelSpacing") or tags.get("ImagerPixelSpacing")),
+        slope,
+        intercept,
+        _unit(tags, tags if whole is None else whole),
+        tuple(_number(tags, whole, tag) for tag in TIME_TAGS),
         _real(tags.get(REAL_WORLD_MAPPING) or (whole or {}).get(REAL_WORLD_MAPPING) or (), slope, intercept),
         _unread_tags(tags if whole is None else whole, tags),
-    )  # fmt: skip
+    )
 
 
 def _unread_tags(whole: Any, tags: Any) -> tuple[str, ...]:

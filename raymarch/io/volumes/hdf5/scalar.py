@@ -80,7 +80,7 @@ def describe_values(file: h5py.File, notes: Notes, path: str | os.PathLike[str])
     """What the file says of its values, by the names of `ScalarVolume`'s fields."""
     texts = {
         name: notes[owner, name].tolist().decode() for name, owner in TEXT_ATTRIBUTES.items() if (owner, name) in notes
-    }  # fmt: skip
+    }
     return {
         **texts,
         "slope": float(notes["values", "slope"]),
@@ -141,8 +141,6 @@ def _source(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> Sour
 
 
 @contextmanager
-def _scalar_file(
-    path: str | os.PathLike[str], streamed: tuple[str, ...]
-) -> Iterator[tuple[h5py.File, Notes]]:  # fmt: skip
+def _scalar_file(path: str | os.PathLike[str], streamed: tuple[str, ...]) -> Iterator[tuple[h5py.File, Notes]]:
     with open_hdf5(path, FORMAT, VERSION, DATASETS, streamed=streamed) as file, naming(path):
         yield file, check_notes(file, path)
