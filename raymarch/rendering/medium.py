@@ -24,8 +24,9 @@ from raymarch.device.table_fields import MemberSettings, TableMemory
 from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.kernel import MarchCall
 from raymarch.kernels.integrator.passes import Passes, passes_of, refusing
+from raymarch.kernels.integrator.stretches import Member
 from raymarch.kernels.modes.emission_absorption import EMISSION_ABSORPTION
-from raymarch.kernels.modes.together import Member, march_together, march_together_adjoint, march_together_tangent
+from raymarch.kernels.modes.together import march_together, march_together_adjoint, march_together_tangent
 from raymarch.kernels.modes.transfer import TRANSFER
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march_settings import (
