@@ -49,7 +49,9 @@ path = click.option(
     " nerfstudio's camera_path.json as it is.",
 )
 frames = click.option(
-    "--frames", type=Whole(1, 100000), help=f"How many cameras on --path, {PATH_FRAMES} if not given."
+    "--frames",
+    type=Whole(1, 100000),
+    help=f"How many cameras on --path, {PATH_FRAMES} if not given; of a nerfstudio path as many as it has.",
 )
 orbit = click.option("--orbit", type=Whole(1, 10000), help="So many cameras on a circle about --up.")
 elevation = click.option(

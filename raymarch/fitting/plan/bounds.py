@@ -290,9 +290,11 @@ def frustum_for(survey: Survey, settings: FitSettings, box: Numbers | None = Non
 def frustum_of_views(survey: Survey) -> Frustum:
     """Frustum that holds what all cameras see from its near plane on: about their mean pose, as wide as it must be.
 
-    The near plane is a fifth nearer than the nearest of the scene's points, or half as far before the cameras as they
-    are apart. A sample is as deep as it is wide, where width is what the cameras' places shift it by against what is
-    behind. Raises RaymarchError where the cameras do not look one way, stand in one point, or beyond the near plane.
+    The near plane is at 0.8 of the depth of the nearest hundredth of the scene's points, or half as far before the
+    cameras as they are apart. A sample is as deep as it is wide, where width is what the cameras' places shift it by
+    against what is behind.
+
+    Raises RaymarchError where the cameras do not look one way, stand in one point, or beyond the near plane.
     """
     require_near(survey.views)
     pose = _mean_pose(survey.views)
