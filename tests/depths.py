@@ -43,21 +43,27 @@ class Depths:
         self.seen.grid.reduce_slots()
         return self.seen.grid.download_gradient()[0]
 
-    def geometry_tangent(self, dot_origin, dot_way):
-        """(ray,) by a direction of the rays in index space."""
-        moved = (dot_origin[:, None], dot_way[:, None], np.zeros((len(dot_way), 1, 3)))
+    def geometry_tangent(self, dot_origin, dot_direction):
+        """(ray,) by a direction of the rays in the world."""
+        linear = np.linalg.inv(self.seen.volume.world_from_index)[:3, :3].T
+        moved = ((dot_origin @ linear)[:, None], (dot_direction @ linear)[:, None], np.zeros((len(dot_origin), 1, 3)))
         self.motion.upload(*moved, np.zeros(1))
+        self.motion.upload_place(dot_origin[:, None], dot_direction[:, None])
         self.motion.upload_surface(np.zeros(1), np.zeros((1, 3, 3)))
         fields = self.seen.grid.fields, self.seen.buffer.fields, self.motion.fields, self.motion.fields.dot_depth
         self.passes.depth_gradients.geometry_tangent(*fields, *self.call)
         return self.motion.dot_depth(len(self.seen.rays))[:, 0]
 
     def geometry_adjoint(self, d_depth):
-        """Origin and way (ray, 3) in index space."""
+        """Origin and direction (ray, 3) in the world."""
         self._set(d_depth)
         fields = self.seen.grid.fields, self.seen.buffer.fields, self.motion.fields
         self.passes.depth_gradients.geometry_adjoint(*fields, *self.call)
-        return self.motion.gradients(len(self.seen.rays))[:2]
+        linear, count = np.linalg.inv(self.seen.volume.world_from_index)[:3, :3], len(self.seen.rays)
+        gradients = [gradient @ linear for gradient in self.motion.gradients(count)[:2]]
+        if self.seen.march.clip is not None:
+            gradients = [one + cut for one, cut in zip(gradients, self.motion.place_gradients(count), strict=True)]
+        return gradients
 
     def _set(self, d_depth):
         padded = np.zeros(self.seen.buffer.fields.depth.shape)

@@ -44,7 +44,7 @@ from raymarch.rendering.medium import (
 )
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.views.views import require_colour
-from raymarch.volumes.volume import Volume
+from raymarch.volumes.volume import VOLUME, Volume
 
 MAX_COLUMNS = 12  # columns of a Jacobian that one pass carries, unless asked for
 
@@ -172,6 +172,35 @@ class Linearised(Holder):
         exposure = np.array(EXPOSURE("exposure", exposure))
         self._start = replace(self._start, camera=camera, exposure=exposure, pixels=pixels)
         self._set_viewpoint(self._start)
+
+    @checked(volume=VOLUME)
+    def set_volume(self, volume: Volume) -> None:
+        """Set other numbers of a single volume, on the same samples; nothing is compiled again.
+
+        Raises RaymarchError for several volumes together, and for a volume of another shape, place or degree.
+
+        Example:
+            >>> fog = Volume.from_function(lambda p: np.ones(p.shape[:-1]), shape=(4, 4, 4))
+            >>> thicker = Volume.from_function(lambda p: 2 * np.ones(p.shape[:-1]), shape=(4, 4, 4))
+            >>> with Linearised(fog, Camera.look_at((0, -4, 0), width=1, height=1)) as seen:
+            ...     T = seen.image()[0, 3]
+            ...     seen.set_volume(thicker)
+            ...     bool(np.isclose(seen.image()[0, 3], T**2, rtol=1e-5))
+            True
+        """
+        if not isinstance(self.medium, LinearVolume):
+            raise RaymarchError(f"{len(self.volumes)} volumes together keep their numbers; make another Linearised")
+        if volume.shape != self.volume.shape or not np.array_equal(
+            volume.world_from_index, self.volume.world_from_index
+        ):
+            raise RaymarchError(
+                f"volume has {volume.shape} samples, want {self.volume.shape} at the same places; make another"
+                " Linearised"
+            )
+        self.medium.volume = self.volume = volume
+        self.volumes = [volume]
+        self.medium.load()
+        self._set_viewpoint(self.viewpoint)
 
     def move(self, by: Parameters) -> None:
         """Move the viewpoint by `by` from where it was made to stand; the volumes' own numbers stay.

@@ -135,7 +135,7 @@ def test_what_pages_of_tasks_show_runs(tmp_path):
         for page in ("run-on-my-gpu", "look-into-my-ct", "reconstruct")
         for block in re.findall(r"(?ms)^```python\n(.*?)^```$", text_of(DOCS / f"{page}.md"))
     ]
-    assert len(blocks) == 4 and all("assert " in block for block in blocks)
+    assert len(blocks) == 5 and all("assert " in block for block in blocks)
     done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
 
