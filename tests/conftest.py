@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -14,6 +15,9 @@ import pytest
 
 # Before NumPy is there: workers share the processor, and threads of linear algebra that wait keep it busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Kernels compile in two thirds of the time without Taichi's own simplification, which LLVM repeats; results have the
+# same bits. `pytest --whole` compiles them as users do.
+os.environ.setdefault("TI_ADVANCED_OPTIMIZATION", "1" if "--whole" in sys.argv else "0")
 with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
     import drive
