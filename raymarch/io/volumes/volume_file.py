@@ -210,8 +210,9 @@ def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FO
 def require_target(
     path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0, whole: bool = False, values: bool = True
 ) -> Format:
-    """Format that `save` would take, checked before long work: RaymarchError where `save` could not write `size` bytes to `path`, or, if the
-    volume is to be kept `whole`, its format leaves some of a fit behind. `values`: those of an XDMF are written too."""
+    """Format that `save` would take, checked before long work: RaymarchError where `save` could not write `size` bytes
+    to `path`, or, if the volume is to be kept `whole`, its format leaves some of a fit behind. `values`: those of an
+    XDMF are written too."""
     found = format_choice.require_target(path, FIT_FORMATS if whole else FORMATS, overwrite, size=size)
     if found is XDMF and values:
         format_choice.require_target(xdmf.values_of_new(Path(path), overwrite), FIT_FORMATS, overwrite)

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from raymarch.io.volumes.openvdb.layout import LEAF_SIDE, LEAF_VOXELS, LEAVES_A_SIDE
+from raymarch.io.volumes.openvdb.layout import LEAF_SIDE, LEAF_VOXELS, LEAVES_A_SIDE, leaf_numbers
 from raymarch.io.volumes.openvdb.writer import Leaves, NewGrid
 from raymarch.views.display_values import linear_of_srgb, srgb_of_linear
 from raymarch.volumes.activation import Activation, numbers_of
@@ -89,12 +89,12 @@ def _bricks_in(bricks: Bricks, place: Sequence[int], shape: Sequence[int]) -> tu
     first = (np.multiply(place, LEAVES_A_SIDE) + at) * LEAF_SIDE
     i, j, k = (first[:, axis, None] + np.arange(LEAF_SIDE) < n for axis, n in enumerate(shape))
     inside = (i[:, :, None, None] & j[:, None, :, None] & k[:, None, None, :]).reshape(-1, LEAF_VOXELS)
-    return np.ravel_multi_index(tuple(at.T), (LEAVES_A_SIDE,) * 3), part[part >= 0], inside
+    return leaf_numbers(at), part[part >= 0], inside
 
 
 def features_of(light: np.ndarray) -> np.ndarray:
-    """Raw colours (..., 3) float32, by `READ_ACTIVATION`, of colours in linear light; one part along the first axis at a
-    time, so that little is held twice."""
+    """Raw colours (..., 3) float32, by `READ_ACTIVATION`, of colours in linear light; a part at a time, so that little
+    is held twice."""
     out = np.empty(light.shape, np.float32)
     for made, part in zip(out, light, strict=True):
         made[...] = (srgb_of_linear(part.astype(float)) - 0.5) / Y00

@@ -78,7 +78,8 @@ class Grid:
 
 
 def read_grids(file: BinaryIO, size: int) -> list[Grid]:
-    """Grids of a file of so many bytes; RaymarchError for other versions, and for files that do not say where they are."""
+    """Grids of a file of so many bytes; RaymarchError for other versions, and for streams, which do not say where
+    grids are."""
     stream = Stream(file, 0, size)
     if stream.take(8) != MAGIC:
         raise RaymarchError(f"does not begin as OpenVDB; {RESTORE_CURE}")
@@ -98,8 +99,8 @@ def read_grids(file: BinaryIO, size: int) -> list[Grid]:
         raise RaymarchError(f"has {count} grids, want one or more; {RESTORE_CURE}")
     for _ in range(count):
         name, kind, parent = stream.text(), stream.text(), stream.text()
-        begin, block, end = (stream.number("q") for _ in range(3))
-        if not stream.at <= begin <= block <= end <= size:
+        begin, _, end = (stream.number("q") for _ in range(3))  # between them where values begin, but for copies
+        if not stream.at <= begin <= end <= size:
             raise RaymarchError(
                 f"says that grid {name[:40]!r} is at bytes {begin:,} to {end:,} of {size:,}; {RESTORE_CURE}"
             )
@@ -177,9 +178,9 @@ def choose_grid(grids: Sequence[Grid], channel: int | None) -> Choice:
     if colours is not None and not _same_place(chosen.affine, colours.affine):
         remarks.append(f"has colours ({colours.name[:40]}) on another grid than {chosen.name[:40]}, which stay unread")
         colours = None
-    left = [(i, one) for i, one in enumerate(channels) if one[0] not in (chosen, colours)]
-    unread = [grid.name for grid in grids if not grid.width]
-    if left or unread:
+    taken = (chosen, colours)
+    left = [(i, one) for i, one in enumerate(channels) if one[0] not in taken and one[0].kind != "level set"]
+    if any(grid not in taken for grid in grids):
         names = first_names([grid.name for grid in grids], 6)
         more = f"; channel={left[0][0]} takes {_channel_name(*left[0][1])}" if left else ""
         remarks.append(f"has grids {names}, of which {chosen.name[:40]} is taken{more}")

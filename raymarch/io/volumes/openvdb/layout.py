@@ -134,6 +134,16 @@ def map_of_affine(affine: np.ndarray) -> bytes:
     return text(kind) + np.asarray(numbers, "<f8").tobytes()
 
 
+def leaf_numbers(places: np.ndarray) -> np.ndarray:
+    """Numbers (n,) of leaves at places (n, 3) in their node of 16^3.
+
+    Example:
+        >>> leaf_numbers(np.array([(0, 0, 1), (1, 0, 0)])).tolist()
+        [1, 256]
+    """
+    return np.asarray(places) @ (LEAVES_A_SIDE**2, LEAVES_A_SIDE, 1)
+
+
 def split_type(stored: str) -> tuple[str, bool]:
     """Type of values of a grid's type as stored, such as "Tree_float_5_4_3_HalfFloat", and whether they are of half
     precision; RaymarchError, with the cure, for a grid of another kind.

@@ -22,7 +22,7 @@ from raymarch.io.files.strict import require_file_budget
 from raymarch.io.volumes.format import require_one_grid, require_one_place
 from raymarch.io.volumes.openvdb.fit import READ_ACTIVATION, features_of, grids_of_fit
 from raymarch.io.volumes.openvdb.grids import Choice, Grid, choose_grid, is_openvdb, read_grids
-from raymarch.io.volumes.openvdb.layout import LEAF_SIDE, LEAF_VOXELS, LEAVES_A_SIDE, LOWER_SIDE
+from raymarch.io.volumes.openvdb.layout import LEAF_SIDE, LEAF_VOXELS, LOWER_SIDE, leaf_numbers
 from raymarch.io.volumes.openvdb.tree import NO_BOX, Tree
 from raymarch.io.volumes.openvdb.writer import Leaves, NewGrid, write_grids
 from raymarch.io.volumes.scalar_format import explain_damage, name_path, narrow_values, plain_values, scalar_format
@@ -82,8 +82,8 @@ def _choose(path: Path, selection: Selection) -> Choice:
 
 
 def _extent(grid: Grid, tree: Tree, step: int = 1) -> tuple[np.ndarray, tuple[int, int, int]]:
-    """First voxel (3,), a multiple of `step`, and count (x, y, z) of a grid's samples: what raymarch noted, else the box
-    of what is active."""
+    """First voxel (3,), a multiple of `step`, and count (x, y, z) of a grid's samples: as raymarch noted, else those
+    of the box of what is active."""
     noted = grid.metadata.get(f"{NOTES}shape")
     if isinstance(noted, list) and len(noted) == 3 and min(noted) >= 2:
         is_whole = (tree.box == NO_BOX).all() or ((tree.box[0] >= 0).all() and (tree.box[1] < noted).all())
@@ -278,7 +278,7 @@ def _scalar_grid(volume: ScalarVolume) -> NewGrid:
         padded[tuple(map(slice, block.shape))] = block
         cubes = padded.reshape(a, LEAF_SIDE, b, LEAF_SIDE, c, LEAF_SIDE).transpose(0, 2, 4, 1, 3, 5)
         found = cubes.reshape(-1, LEAF_VOXELS, 1)
-        numbers = np.ravel_multi_index(np.indices((a, b, c)).reshape(3, -1).tolist(), (LEAVES_A_SIDE,) * 3)
+        numbers = leaf_numbers(np.indices((a, b, c)).reshape(3, -1).T)
         return numbers, (found != 0)[..., 0], lambda kept: found[kept]
 
     return NewGrid("density", np.zeros(1), volume.shape, leaves, {"class": kind, **notes})

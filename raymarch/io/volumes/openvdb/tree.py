@@ -30,7 +30,7 @@ NO_BOX = np.array([[np.iinfo(np.int64).max] * 3, [np.iinfo(np.int64).min] * 3])
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Tiles, cubes of one value each: their first voxels (n, 3), side, values (n, width) and whether they are active."""
+    """Tiles, cubes of one value: first voxels (n, 3), side, values (n, width), and whether they are active (n,)."""
 
     origins: np.ndarray
     side: int
@@ -154,16 +154,21 @@ class _Builder:
             self._keep(len(leaves) * LEAF_BYTES)
             self.origins.append(leaves)
             masks = self.stream.numbers("u1", len(leaves) * LEAF_MASK).reshape(-1, LEAF_SIDE, LEAF_SIDE)
-            rows = np.bitwise_or.reduce(masks, axis=1)  # each byte has eight voxels along z
-            ends = (masks.any(2), rows != 0, bits(np.bitwise_or.reduce(rows, axis=1).tobytes()).reshape(-1, LEAF_SIDE))
-            full = ends[0].any(1)
+            rows: np.ndarray = np.bitwise_or.reduce(masks, axis=1)  # each byte has eight voxels along z
+            columns: np.ndarray = np.bitwise_or.reduce(rows, axis=1)
+            ends: list[np.ndarray] = [
+                np.bitwise_or.reduce(masks, axis=2) != 0,
+                rows != 0,
+                bits(columns.tobytes()).reshape(-1, LEAF_SIDE),
+            ]
+            full = columns != 0
             if full.any():
                 low = np.stack([one.argmax(1) for one in ends], 1)
                 high = LEAF_SIDE - 1 - np.stack([one[:, ::-1].argmax(1) for one in ends], 1)
                 self._widen((leaves + low)[full].min(0), (leaves + high)[full].max(0))
 
     def _inner(self, origin: np.ndarray, side: int, below: int) -> np.ndarray:
-        """First voxels (n, 3) of the children of a node of `side` a side, each of `below` voxels; its tiles are kept."""
+        """First voxels (n, 3) of a node's children, `side` a side and of `below` voxels each; its tiles are kept."""
         children, active = (bits(self.stream.take(side**3 // 8)) for _ in range(2))
         found = self.values.node(active)
         if found is not None:

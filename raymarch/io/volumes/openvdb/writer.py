@@ -54,8 +54,8 @@ class NewGrid:
     Attributes:
         name: of it. background: value (width,) of voxels that are not active; width is 1 or 3.
         shape: voxels (x, y, z), the first of which is (0, 0, 0).
-        leaves: `leaves(node)` of the node (a, b, c) of 128^3 voxels: numbers (n,) of its leaves, rising, which voxels are
-            active (n, 512), and a function that gives values (m, 512, width) float32 of m of them, by a mask (n,).
+        leaves: `leaves(node)` of the node (a, b, c) of 128^3 voxels: numbers (n,) of its leaves, rising; which voxels
+            are active (n, 512); a function that gives values (m, 512, width) float32 of m of them, by a mask (n,).
         metadata: beside that of any grid.
     """
 
@@ -131,8 +131,8 @@ def _write_grid(out: _Sink, grid: NewGrid, world_from_index: np.ndarray, half: b
 
 def _nodes_of(shape: Sequence[int]) -> list[tuple[int, int, int]]:
     """Places of the nodes of 128^3 voxels, in the order in which their trees have them."""
-    places = product(*(range(-(-n // LOWER_SIDE)) for n in shape))
-    return sorted(places, key=lambda place: tuple(n // NODES_A_SIDE for n in place))
+    x, y, z = (range(-(-n // LOWER_SIDE)) for n in shape)
+    return sorted(product(x, y, z), key=lambda place: tuple(n // NODES_A_SIDE for n in place))
 
 
 def _survey(grid: NewGrid, place: tuple[int, int, int]) -> _Node | None:
@@ -153,7 +153,7 @@ def _metadata_of(grid: NewGrid, nodes: Sequence[_Node], half: bool, is_packed: b
         first = np.stack(np.unravel_index(node.leaves, (LEAVES_A_SIDE,) * 3), 1) * LEAF_SIDE
         first += np.multiply(node.place, LOWER_SIDE)
         for axis in range(3):
-            some = active.any(tuple(k for k in (1, 2, 3) if k != axis + 1))
+            some: np.ndarray = active.any(tuple(k for k in (1, 2, 3) if k != axis + 1))
             low, high = some.argmax(1), LEAF_SIDE - 1 - some[:, ::-1].argmax(1)
             box[0, axis] = min(box[0, axis], (first[:, axis] + low).min())
             box[1, axis] = max(box[1, axis], (first[:, axis] + high).max())
