@@ -23,7 +23,7 @@ from raymarch.io.volumes.openvdb.stream import Stream
 from raymarch.io.volumes.openvdb.tree import Tree, read_tree
 from raymarch.io.volumes.source import RESTORE_CURE
 
-SAVE_CURE = "save it again by a newer one: in Python pyopenvdb.write('OUT.vdb', pyopenvdb.readAll('IN.vdb')[0])"
+SAVE_CURE = "save it again: vdb_tool -read IN.vdb -write OUT.vdb"
 FOG_CURE = "make fog of it: vdb_tool -read IN.vdb -ls2fog -write OUT.vdb, or Convert VDB in Houdini"
 DENSITY = "density"  # the grid that is taken where there are several
 COLOURS = ("Cd", "color", "Color", "colour", "rgb", "albedo")  # names of colours beside it, those of Houdini first
@@ -39,6 +39,7 @@ class Grid:
         source: grid whose tree it has: itself, or one that it is a copy of.
         begin, end: its bytes. tree_at: at which its tree begins, of a source.
         flags: how its values are packed. metadata: what it says. affine: (4, 4), from an index to the world.
+        fault: why it is not read, "" if it is.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Grid:
     flags: int
     metadata: Mapping[str, Any]
     affine: np.ndarray
+    fault: str = ""
     source: Grid | None = None
 
     @property
@@ -59,10 +61,7 @@ class Grid:
     @property
     def width(self) -> int:
         """Numbers a voxel, 0 of a grid that is not read."""
-        try:
-            return VALUE_TYPES[split_type(self.type)[0]][1]
-        except RaymarchError:
-            return 0
+        return 0 if self.fault else VALUE_TYPES[split_type(self.type)[0]][1]
 
     def tree(self, file: BinaryIO) -> Tree:
         """Its tree, without the values of leaves; RaymarchError for another kind of grid and for damage."""
@@ -120,11 +119,13 @@ def read_grids(file: BinaryIO, size: int) -> list[Grid]:
 
 def _read_header(stream: Stream, name: str, kind: str) -> Grid:
     begin, flags, metadata = stream.at, stream.number("I"), stream.metadata()
+    affine, fault = np.eye(4), ""
     try:
         affine = stream.affine()
+        split_type(kind)
     except RaymarchError as error:
-        raise RaymarchError(f"grid {name[:40]!r} {error}") from error
-    return Grid(_told_name(name), kind, begin, stream.end, stream.at, flags, metadata, affine)
+        fault = str(error)
+    return Grid(_told_name(name), kind, begin, stream.end, stream.at, flags, metadata, affine, fault)
 
 
 def _told_name(name: str) -> str:
@@ -165,10 +166,7 @@ def choose_grid(grids: Sequence[Grid], channel: int | None) -> Choice:
                 f"has {len(channels)} channels ({names}), none of a scalar; choose one by channel=0 (--channel 0 in the"
                 " shell)"
             )
-        try:
-            split_type(grids[0].type)
-        except RaymarchError as error:
-            raise RaymarchError(f"grid {grids[0].name[:40]!r} {error}") from None
+        raise RaymarchError(f"grid {grids[0].name[:40]!r} {grids[0].fault}")
     order = sorted(scalars, key=lambda grid: (grid.kind == "level set", grid.name != DENSITY))
     chosen = order[0]
     _require_fog(chosen)

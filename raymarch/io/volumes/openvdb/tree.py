@@ -156,11 +156,8 @@ class _Builder:
             masks = self.stream.numbers("u1", len(leaves) * LEAF_MASK).reshape(-1, LEAF_SIDE, LEAF_SIDE)
             rows: np.ndarray = np.bitwise_or.reduce(masks, axis=1)  # each byte has eight voxels along z
             columns: np.ndarray = np.bitwise_or.reduce(rows, axis=1)
-            ends: list[np.ndarray] = [
-                np.bitwise_or.reduce(masks, axis=2) != 0,
-                rows != 0,
-                bits(columns.tobytes()).reshape(-1, LEAF_SIDE),
-            ]
+            along_z = bits(columns.tobytes()).reshape(-1, LEAF_SIDE)
+            ends: list[np.ndarray] = [np.bitwise_or.reduce(masks, axis=2) != 0, rows != 0, along_z]
             full = columns != 0
             if full.any():
                 low = np.stack([one.argmax(1) for one in ends], 1)

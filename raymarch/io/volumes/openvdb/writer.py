@@ -153,7 +153,7 @@ def _metadata_of(grid: NewGrid, nodes: Sequence[_Node], half: bool, is_packed: b
         first = np.stack(np.unravel_index(node.leaves, (LEAVES_A_SIDE,) * 3), 1) * LEAF_SIDE
         first += np.multiply(node.place, LOWER_SIDE)
         for axis in range(3):
-            some: np.ndarray = active.any(tuple(k for k in (1, 2, 3) if k != axis + 1))
+            some: Any = active.any(tuple(k for k in (1, 2, 3) if k != axis + 1))
             low, high = some.argmax(1), LEAF_SIDE - 1 - some[:, ::-1].argmax(1)
             box[0, axis] = min(box[0, axis], (first[:, axis] + low).min())
             box[1, axis] = max(box[1, axis], (first[:, axis] + high).max())
