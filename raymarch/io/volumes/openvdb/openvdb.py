@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from raymarch.io.volumes.openvdb.layout import LEAF_SIDE, LEAF_VOXELS, LOWER_SID
 from raymarch.io.volumes.openvdb.tree import NO_BOX, Tree
 from raymarch.io.volumes.openvdb.writer import Leaves, NewGrid, write_grids
 from raymarch.io.volumes.scalar_format import explain_damage, name_path, narrow_values, plain_values, scalar_format
-from raymarch.io.volumes.source import Slices, Source, fill_missing, log, require_shape, volume_of
+from raymarch.io.volumes.source import RESTORE_CURE, Slices, Source, fill_missing, log, require_shape, volume_of
 from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary, bytes_of
 from raymarch.views.views import require_colour
 from raymarch.volumes.bricks import BRICK_SHAPE, Bricks, overhanging_samples, table_shape
@@ -86,6 +87,8 @@ def _extent(grid: Grid, tree: Tree, step: int = 1) -> tuple[np.ndarray, tuple[in
     of the box of what is active."""
     noted = grid.metadata.get(f"{NOTES}shape")
     if isinstance(noted, list) and len(noted) == 3 and min(noted) >= 2:
+        if grid.metadata.get(f"{NOTES}shape_check") != [_checksum(noted)]:
+            raise RaymarchError(f"grid {grid.name[:40]!r} has a shape noted that was altered; {RESTORE_CURE}")
         is_whole = (tree.box == NO_BOX).all() or ((tree.box[0] >= 0).all() and (tree.box[1] < noted).all())
         if is_whole:
             return np.zeros(3, np.int64), (noted[0], noted[1], noted[2])
@@ -94,6 +97,11 @@ def _extent(grid: Grid, tree: Tree, step: int = 1) -> tuple[np.ndarray, tuple[in
     low = tree.box[0] // step * step
     x, y, z = (tree.box[1] - low + 1).tolist()
     return low, (x, y, z)
+
+
+def _checksum(shape: Sequence[int]) -> int:
+    """Checksum of a shape, without which one wrong bit would be gigabytes."""
+    return zlib.crc32(np.array(shape, "<i4").tobytes())
 
 
 def _affine(grid: Grid, low: np.ndarray) -> np.ndarray:
@@ -257,7 +265,11 @@ def write(volume: AnyVolume, path: Path, *, half: bool = False, compression: str
         warnings.simplefilter("ignore")
         require_one_grid(volume, path)
         grids = [_scalar_grid(volume)] if isinstance(volume, ScalarVolume) else grids_of_fit(volume)
-        notes = {f"{NOTES}shape": np.array(volume.shape, "<i4"), f"{NOTES}background": np.array(volume.background)}
+        notes = {
+            f"{NOTES}shape": np.array(volume.shape, "<i4"),
+            f"{NOTES}shape_check": np.int64(_checksum(volume.shape)),
+            f"{NOTES}background": np.array(volume.background),
+        }
         grids = [replace(grid, metadata={**grid.metadata, **notes}) for grid in grids]
         write_grids(path, grids, volume.world_from_index, half=half, compression=compression)
 
