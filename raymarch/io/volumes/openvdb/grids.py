@@ -84,7 +84,7 @@ def read_grids(file: BinaryIO, size: int) -> list[Grid]:
         raise RaymarchError(f"does not begin as OpenVDB; {RESTORE_CURE}")
     version = stream.number("I")
     if not OLDEST_VERSION <= version <= VERSION:
-        cure = SAVE_CURE if version < OLDEST_VERSION else "save it by OpenVDB 10 or 11"
+        cure = SAVE_CURE if version < OLDEST_VERSION else "save it by OpenVDB 10"
         raise RaymarchError(f"is of version {version}, want {OLDEST_VERSION} to {VERSION}; {cure}")
     stream.skip(8)  # the version of the library
     if not stream.take(1)[0]:
