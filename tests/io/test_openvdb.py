@@ -168,7 +168,9 @@ def test_options_of_writing_are_told_where_a_format_has_none(tmp_path):
         name = next(iter(options))
         said = f"a.npz: {name} is given, which NPZ does not take, but OpenVDB (.vdb); leave it out"
         refused(lambda options=options: rm.save(fog(), tmp_path / "a.npz", **options), said)
-    refused(lambda: rm.save(fog(), tmp_path / "a.vdb", compression="gzip"), "compression is 'gzip', want one of zip, none")
+    refused(
+        lambda: rm.save(fog(), tmp_path / "a.vdb", compression="gzip"), "compression is 'gzip', want one of zip, none"
+    )
     assert not list(tmp_path.iterdir())
 
 

@@ -15,7 +15,6 @@ from raymarch.io.volumes.openvdb.layout import (
     ALL,
     BACKGROUND,
     BLOSC,
-    NEGATIVE,
     ONE,
     ONE_OR_BACKGROUND,
     SIGNS,
@@ -163,7 +162,6 @@ class Values:
         chosen = None
         if how in (SIGNS, ONE_OR_BACKGROUND, TWO):
             chosen = bits(self.stream.take(voxels // 8))
-        assert NEGATIVE < ONE
         return how, (first, second), chosen
 
     def _numbers(self, count: int) -> np.ndarray:

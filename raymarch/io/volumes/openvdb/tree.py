@@ -173,8 +173,6 @@ class _Builder:
             numbers = np.flatnonzero(apart & ~children)
             if len(numbers):
                 self.add(origin + _places(numbers, side) * below, below, found[numbers], active[numbers])
-        elif active.any():
-            raise RaymarchError(f"has tiles that are active without a value; {RESTORE_CURE}")
         return origin + _places(np.flatnonzero(children), side) * below
 
     def add(self, origins: np.ndarray, side: int, values: np.ndarray, active: np.ndarray) -> None:

@@ -40,7 +40,7 @@ from raymarch.io.volumes.openvdb.layout import (
 )
 
 COMPRESSIONS = ("zip", "none")
-ZIP_LEVEL = 4  # a third of the time of 6, and 1 % more bytes
+ZIP_LEVEL = 6  # as OpenVDB has it; 4 is a tenth larger for scans, and hardly quicker
 MAX_HALF = 65504.0  # beyond which half precision is infinite
 UUID_AT = len(MAGIC) + 13  # byte of the text that tells two files apart
 NO_VOXELS = np.array([[2**31 - 1] * 3, [-(2**31)] * 3], "<i4")  # first and last of none
