@@ -23,7 +23,8 @@ import numpy as np
 import raymarch as rm
 
 SUFFIXES = (
-    ".h5", ".nrrd", ".nii", ".nii.gz", ".mha", ".mrc", ".vti", ".tif", ".npy", ".npz", ".ome.zarr", ".dicom", ".xdmf",
+    ".h5", ".nrrd", ".nii", ".nii.gz", ".mha", ".mrc", ".vti", ".tif", ".npy", ".npz", ".ome.zarr", ".vdb", ".dicom",
+    ".xdmf",
 )  # fmt: skip
 HANG = 5.0  # seconds
 HEADER = 700  # bytes in which damage says most

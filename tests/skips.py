@@ -20,6 +20,8 @@ LISTED = {
     r"no CUDA device": "a GPU, which few machines have",
     r"no browser": "Chromium, which the viewer's pages and widgets are tried in",
     r"no address but loopback's": "a network, without which a machine has only its loopback",
+    r"no OpenVDB": "OpenVDB and its tools, which no package index has; Debian calls them python3-openvdb",
+    r"no Blender": "Blender, a large program of the system",
     r"no OpenGL": "a driver for VTK's pictures; those that are kept are compared everywhere",
     r"real data is not beside the repository": "photographs and volumes of others, which the project does not ship",
     r"of POSIX|POSIX's|Windows|no named pipes|Linux's|no bash": "another operating system",

@@ -13,6 +13,7 @@ from raymarch.cli.option_kinds import Crop, Numbers
 if TYPE_CHECKING:
     from raymarch.views.views import Views
 
+COMPRESSIONS = ("zip", "none")
 IMAGE_SET_OPTIONS = ("background", "follow_links", "downscale", "holdout")
 
 
@@ -32,6 +33,8 @@ IMAGE_SET_OPTIONS = ("background", "follow_links", "downscale", "holdout")
 @click.option("--shape", type=Numbers(int, 3, 4), metavar="X,Y,Z", help="Of raw values without a header.")
 @click.option("--dtype", help="Of raw values, such as uint8 or >i2.")
 @click.option("--offset", type=click.IntRange(0), help="Bytes before raw values.")
+@click.option("--half", is_flag=True, help="Half precision in a .vdb.")
+@click.option("--compression", type=click.Choice(COMPRESSIONS), help="How a .vdb is packed; zip by default.")
 @options.as_json
 def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> None:
     """Write the image set IN, all its splits, lenses and masks, to one file (.h5), or the volume IN to another format.
@@ -54,8 +57,8 @@ def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> 
 
 def _convert_volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
     """A volume, or what is asked for of it, to another file."""
-    from raymarch.io.volumes.summary import bytes_of
-    from raymarch.io.volumes.volume_file import convert_volume, named_as_volume
+    from raymarch.io.volumes.summary import ScalarSummary, bytes_of
+    from raymarch.io.volumes.volume_file import convert_volume, describe, named_as_volume
     from raymarch.volumes.scalar_volume import ScalarVolume
 
     if "nan" in how and how["nan"] != "empty":
@@ -70,7 +73,8 @@ def _convert_volume(data: str, out: str, overwrite: bool, as_json: bool, how: di
     if as_json:
         output.print_json({"path": out, "shape": list(volume.shape), "bytes": size})
         return
-    kept = "" if isinstance(volume, ScalarVolume) or not named_as_volume(out) else "sigma of "
+    scalar = named_as_volume(out) and isinstance(describe(out), ScalarSummary)
+    kept = "sigma of " if scalar and not isinstance(volume, ScalarVolume) else ""
     output.print_result(f"{out}: {kept}{volume!r}; {size:,} bytes")
 
 

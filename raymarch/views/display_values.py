@@ -30,7 +30,17 @@ def linear_of_srgb(display: np.ndarray) -> np.ndarray:
         >>> linear_of_srgb(np.array([0.0, 0.5, 1.0])).round(3).tolist()
         [0.0, 0.214, 1.0]
     """
-    return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4)
+    return np.where(display <= 0.04045, display / 12.92, ((np.maximum(display, 0) + 0.055) / 1.055) ** 2.4)
+
+
+def srgb_of_linear(light: np.ndarray) -> np.ndarray:
+    """Display values (sRGB) of linear light: the inverse of `linear_of_srgb`.
+
+    Example:
+        >>> srgb_of_linear(linear_of_srgb(np.array([0.0, 0.5, 1.0]))).round(6).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    return np.where(light <= 0.04045 / 12.92, light * 12.92, 1.055 * np.maximum(light, 0) ** (1 / 2.4) - 0.055)
 
 
 def decibels(error: float) -> float:

@@ -31,7 +31,7 @@ OPTIONAL = {
     "websockets": {"viewer.server.server", "viewer.server.server_process"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
-    "imagecodecs": {"io.volumes.vtk"},
+    "imagecodecs": {"io.volumes.openvdb.stream", "io.volumes.vtk"},
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.picture_slices"},
     "zarr": {"io.volumes.zarr"},

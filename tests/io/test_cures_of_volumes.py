@@ -554,7 +554,6 @@ def test_what_a_message_says_mends_the_mistake(cure, tmp_path, monkeypatch):
 
 
 FOREIGN = {
-    "a.vdb": (b" BDV" + bytes(60), "is OpenVDB, want a dense volume"),
     "a.dds": (b"DDS v3d\n" + bytes(60), "is a packed PVM volume"),
     "a.czi": (b"ZISRAWFILE" + bytes(60), "is CZI of Zeiss; open it in Fiji"),
     "a.nd2": (b"\xda\xce\xbe\x0a" + bytes(60), "is ND2 of Nikon"),

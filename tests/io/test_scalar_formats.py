@@ -59,6 +59,7 @@ HELD = {
     ".tif": Holds("upright", "tifffile", UP_TO_32, ("length_unit",)),
     ".ome.tif": Holds("upright", "tifffile", UP_TO_32, ("length_unit",)),
     ".ome.zarr": Holds("upright", "zarr", fields=("length_unit", "name")),
+    ".vdb": Holds("sheared", kinds=tuple(kind for kind in ALL if kind != "f8")),
     ".dicom": Holds("turned", "pydicom", ("i2", "u2"), ("unit", "length_unit", "name"), world="LPS"),
 }
 EACH = pytest.mark.parametrize("suffix", HELD)

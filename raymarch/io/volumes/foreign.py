@@ -40,8 +40,6 @@ MAX_BARE_ELEMENT = 256  # bytes of a first element
 MAGIC_BYTES: tuple[tuple[bytes, str], ...] = (
     *((one, PICTURE_CURE) for one in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"\x76\x2f\x31\x01", b"#?RADIANCE")),
     (b"\0\0\0\x0cjP  ", PICTURE_CURE),
-    (b" BDV", "is OpenVDB, want a dense volume; in Blender's Python or with openvdb, np.save('a.npy', array) of what"
-              " grid.copyToArray(array) fills; or open it in ParaView and save it as .vti"),
     (b"DDS v3", "is a packed PVM volume; unpack it by pvm2raw of the V3 tools and give shape and dtype to rm.load"),
     (b"CDF", "is NetCDF 3, want a volume; in Python: np.save('a.npy', scipy.io.netcdf_file({0!r}, mmap=False)"
              ".variables['NAME'][:].T)"),

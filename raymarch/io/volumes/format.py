@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -46,7 +46,8 @@ class Format:
         read: `read(path)`, its volume, an `rm.Volume` or an `rm.ScalarVolume`; where it takes `selection=` besides, it
             gets the `rm.Selection` of a large file that is asked for, else that is cut out of what it gives.
         write: `write(volume, path)` writes one; the path is that of an empty file of the same suffix, which takes its
-            place once all is written, so that a failure leaves the older file as it was.
+            place once all is written, so that a failure leaves the older file as it was. Where it takes `half=` or
+            `compression=` besides, it gets what `rm.save` is asked for of them.
         describe: `describe(path)`, an `rm.VolumeSummary` or `rm.ScalarSummary` without reading the arrays, of what
             `selection=` says if it takes that; if not given the volume is read.
         folder: whether a volume is a folder of files.
@@ -114,17 +115,33 @@ def summary_of(format: Format, path: Path, selection: Selection = EVERYTHING) ->
     return found
 
 
-def write_volume(format: Format, volume: AnyVolume, path: str | os.PathLike[str]) -> None:
+def write_volume(format: Format, volume: AnyVolume, path: str | os.PathLike[str], **how: Any) -> None:
     """Atomic write of a volume: if the format's `write` fails, an older file stays as it was, and nothing is left.
+
+    Args:
+        how: options that the format's `write` takes, as `require_options` checks.
 
     Raises RaymarchError, in which the path has its own name, not that of the temporary file.
     """
     place = replace_folder(path) if format.folder else replace_file(path, format.suffix_of(path))
     with place as temporary, _remove_siblings(temporary), _name_errors(temporary, path):
-        call_callback(format, "write", temporary, volume, temporary, kind=object, wanted="nothing")
+        call_callback(format, "write", temporary, volume, temporary, kind=object, wanted="nothing", **how)
         if not format.folder and (not temporary.is_file() or temporary.stat().st_size == 0):
             raise RaymarchError(
                 f"{record_label(format)}: write of {path} wrote nothing; write to the path that it gets"
+            )
+
+
+def require_options(
+    format: Format, path: str | os.PathLike[str], options: Mapping[str, Any], formats: Sequence[Format]
+) -> None:
+    """RaymarchError for options of writing that a format does not take; it names the formats that do."""
+    for name in options:
+        if name not in signature(format.write).parameters:
+            taking = [one for one in formats if name in signature(one.write).parameters]
+            words = ", ".join(f"{one.name} ({', '.join(one.suffixes)})" for one in taking)
+            raise RaymarchError(
+                f"{path}: {name} is given, which {format.name} does not take, but {words}; leave it out"
             )
 
 

@@ -71,7 +71,7 @@ def scalar_format(
             return ScalarSummary.of_source(found, path)
 
     def write_scalar(volume: AnyVolume, path: Path) -> None:
-        with _name_path(path), system_refusals(path), warnings.catch_warnings():
+        with name_path(path), system_refusals(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             scalar = scalar_of(volume, path)
             if left := [LOSS_WORDS[field].format(getattr(scalar, field)) for field in loses if getattr(scalar, field)]:
@@ -89,7 +89,7 @@ def explain_damage(path: Path, name: str) -> Iterator[None]:
     file's. `PROGRAM_FAULTS` are told as what they are, and no memory as that.
     """
     try:
-        with _name_path(path), warnings.catch_warnings():
+        with name_path(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     except RaymarchError:
@@ -106,7 +106,7 @@ def explain_damage(path: Path, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _name_path(path: Path) -> Iterator[None]:
+def name_path(path: Path) -> Iterator[None]:
     """Context in which errors of ours open with the path."""
     try:
         yield

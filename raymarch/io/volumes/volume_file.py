@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments import checks
-from raymarch.arguments.checks import optional
+from raymarch.arguments.checks import one_of, optional
 from raymarch.arguments.declared import checked
 from raymarch.arguments.extensions import call_detect, choice_of_records
 from raymarch.errors import RaymarchError
@@ -18,7 +18,7 @@ from raymarch.io.files.authorship import require_other
 from raymarch.io.files.strict import require_file
 from raymarch.io.volumes import format_choice, xdmf
 from raymarch.io.volumes.dicom.dicom import DICOM
-from raymarch.io.volumes.format import Format, read_volume, summary_of, with_spacing, write_volume
+from raymarch.io.volumes.format import Format, read_volume, require_options, summary_of, with_spacing, write_volume
 from raymarch.io.volumes.format_choice import format_of
 from raymarch.io.volumes.hdf5.scalar import is_scalar
 from raymarch.io.volumes.hdf5.volume import HDF5
@@ -27,6 +27,8 @@ from raymarch.io.volumes.mrc import MRC
 from raymarch.io.volumes.nifti import NIFTI
 from raymarch.io.volumes.nrrd import NRRD
 from raymarch.io.volumes.numpy_files import NPY, NPZ
+from raymarch.io.volumes.openvdb.openvdb import OPENVDB
+from raymarch.io.volumes.openvdb.writer import COMPRESSIONS
 from raymarch.io.volumes.picture_slices import SLICES
 from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
 from raymarch.io.volumes.scalar_format import scalar_of
@@ -43,32 +45,51 @@ from raymarch.volumes.selection import CROP, INDEX, NAN, STRIDE, Selection
 from raymarch.volumes.volume import AnyVolume
 
 # A new format is a module beside this one, and a name here.
-FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, DICOM, SLICES, XDMF]
+FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, OPENVDB, DICOM, SLICES, XDMF]
 FIT_FORMATS = [HDF5]  # a fitted volume as it is: the others get its sigma alone
 
 FORMAT = optional(choice_of_records(Format, FORMATS, "rm.Format"))
 
 
-@checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
+@checked(
+    volume=ANY_VOLUME,
+    path=checks.path,
+    overwrite=checks.flag,
+    format=FORMAT,
+    half=checks.flag,
+    compression=optional(one_of(*COMPRESSIONS)),
+)
 def save(
-    volume: AnyVolume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
+    volume: AnyVolume,
+    path: str | os.PathLike[str],
+    overwrite: bool = False,
+    *,
+    format: Format | str | None = None,
+    half: bool = False,
+    compression: str | None = None,
 ) -> None:
     """Volume written to a file in one step: if it fails, an older file of that name stays as it was; of the two of XDMF
     each by itself, the values first.
 
     Args:
-        volume: a Volume or a ScalarVolume. Only HDF5 keeps a Volume as it is; other formats get its sigma on its grid.
+        volume: a Volume or a ScalarVolume. Only HDF5 keeps a Volume as it is; OpenVDB gets its sigma and a colour a
+            sample, other formats its sigma on its grid.
         path: whose suffix says the format: .h5, .hdf5, .nrrd and others of docs/volumes.md.
         overwrite: whether a file may be replaced that is no volume; an older volume always is.
         format: an `rm.Format` of your own, or one of raymarch's by name, whose suffix the path must have.
+        half: whether OpenVDB gets numbers of half precision.
+        compression: "zip" or "none", how OpenVDB packs them; zip by default.
 
-    Raises RaymarchError for another suffix, a missing folder, a disk that refuses, a file that is no volume, and for
-    what the format cannot hold: HDF5 takes float32 and float64, and plain provenance of at most 16 MiB.
+    Raises RaymarchError for another suffix, a missing folder, a disk that refuses, a file that is no volume, an option
+    that the format does not take, and for what the format cannot hold: HDF5 takes float32 and float64, and plain
+    provenance of at most 16 MiB.
 
     Example:
         >>> save(Volume.from_function(lambda p: p[..., 0], shape=(8, 8, 8)), "ramp.h5")
     """
     found = format_choice.require_target(path, _among(format), overwrite)
+    how = _options(half, compression)
+    require_options(found, path, how, FORMATS)
     if found is XDMF:
         values = xdmf.values_of_new(Path(path), overwrite)
         scalar = scalar_of(volume, values)
@@ -76,7 +97,7 @@ def save(
         save(scalar, values, overwrite)
         xdmf.write_beside(path, values)
         return
-    write_volume(found, volume, path)
+    write_volume(found, volume, path, **how)
 
 
 @checked(
@@ -188,12 +209,14 @@ def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FO
 
 def require_target(
     path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0, whole: bool = False, values: bool = True
-) -> None:
-    """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`, or, if the
-    volume is to be kept `whole`, its format leaves some of a fit behind. `values`: those of an XDMF are written too."""
+) -> Format:
+    """Format that `save` would take, checked before long work: RaymarchError where `save` could not write `size` bytes
+    to `path`, or, if the volume is to be kept `whole`, its format leaves some of a fit behind. `values`: those of an
+    XDMF are written too."""
     found = format_choice.require_target(path, FIT_FORMATS if whole else FORMATS, overwrite, size=size)
     if found is XDMF and values:
         format_choice.require_target(xdmf.values_of_new(Path(path), overwrite), FIT_FORMATS, overwrite)
+    return found
 
 
 def bytes_of_file(samples: int, degree: int) -> int:
@@ -208,14 +231,20 @@ def bytes_of_file(samples: int, degree: int) -> int:
 
 
 def convert_volume(
-    source: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False, **how: Any
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    half: bool = False,
+    compression: str | None = None,
+    **how: Any,
 ) -> AnyVolume:
     """Volume of a file, or what `how` asks for of it, written to another; the volume.
 
     Args:
         source: file or folder of any volume format.
         target: whose suffix says the format. XDMF beside an HDF5 file of a scalar volume is about that file itself.
-        overwrite: as of `save`.
+        overwrite, half, compression: as of `save`.
         how: format, crop, stride, channel, time, level, nan, spacing, shape, dtype and offset as of `load`.
 
     Raises RaymarchError for what `load` and `save` raise, and where target and source are one file.
@@ -227,13 +256,19 @@ def convert_volume(
     beside = near and source.is_file() and is_scalar(source)
     if is_xdmf and not beside:
         require_other(target.with_suffix(".h5"), source)
-    require_target(target, overwrite, values=not beside)
+    found = require_target(target, overwrite, values=not beside)
+    require_options(found, target, _options(half, compression), FORMATS)
     volume = load(source, **how)
     if beside:
         xdmf.write_beside(target, source)
     else:
-        save(volume, target, overwrite)
+        save(volume, target, overwrite, half=half, compression=compression)
     return volume
+
+
+def _options(half: bool, compression: str | None) -> dict[str, Any]:
+    """Options of writing that are given."""
+    return {**({"half": half} if half else {}), **({"compression": compression} if compression else {})}
 
 
 def _among(format: Format | str | None) -> Sequence[Format]:
