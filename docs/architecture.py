@@ -30,7 +30,7 @@ Point = tuple[float, float]
 def listed_rooms() -> list[str]:
     """Rooms as docs/design.md lists them, from above, but for those that are not drawn."""
     text = (DOCS / "design.md").read_text(encoding="utf-8")
-    lines = re.search(r"<!-- rooms -->\n```\n(.*?)```", text, re.S)[1].splitlines()
+    lines = re.search(r"<!-- rooms -->\n+```\n(.*?)```", text, re.S)[1].splitlines()
     rooms = [line.split()[0].strip("/").removesuffix(".py") for line in lines]
     return [room for room in rooms if room not in EVERYWHERE]
 

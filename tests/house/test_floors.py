@@ -20,7 +20,7 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
     if path.read_text() or path.parent == PACKAGE
 }
-LISTED = re.search(r"<!-- rooms -->\n```\n(.*?)```", (ROOT / "docs" / "design.md").read_text(), re.S)[1].splitlines()
+LISTED = re.search(r"<!-- rooms -->\n+```\n(.*?)```", (ROOT / "docs" / "design.md").read_text(), re.S)[1].splitlines()
 ROOMS = [line.split()[0].strip("/").removesuffix(".py").replace("/", ".") for line in reversed(LISTED)]
 ENTRANCES = ("__init__", "__main__")  # they hand on what is public, and see all rooms
 VALUES = ("geometry", "views", "volumes", "solvers")
