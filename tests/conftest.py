@@ -15,9 +15,9 @@ import pytest
 
 # Before NumPy is there: workers share the processor, and threads of linear algebra that wait keep it busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Kernels compile in two thirds of the time without Taichi's own simplification, which LLVM repeats; results have the
-# same bits. `pytest --whole` compiles them as users do.
-os.environ.setdefault("TI_ADVANCED_OPTIMIZATION", "1" if "--whole" in sys.argv else "0")
+# Kernels are compiled with fewer passes, in two thirds of the time; `pytest --whole` compiles them as users do.
+if "--whole" not in sys.argv and "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ.setdefault("RAYMARCH_QUICK_COMPILE", "1")
 with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
     import drive
