@@ -22,6 +22,9 @@ CELLS = 8  # cells along an edge of a brick
 SIDE = CELLS + 1  # samples, the border included
 MAX_DEGREE = 1  # of harmonics; higher ones are cut
 LEVELS = 255  # steps of a byte
+# How many steps of a byte one of density, of colour and of the harmonics above the first is; 255 is a multiple of each.
+Steps = tuple[int, int, int]
+FINE: Steps = (1, 1, 1)
 # What a ray may lose of the light by all that is left out, over the whole box: less than a level of a display shows.
 MAX_LOSS = 1e-3
 LIMIT = np.float32(3e38)
@@ -75,8 +78,8 @@ def least_raw(volume: Volume) -> float:
     return float(volume.activation.raw(MAX_LOSS / (across * (2 * volume.boxes - 1))))
 
 
-def pack_atlas(volume: Volume) -> Atlas:
-    """Atlas of a volume, dense or in bricks, of one box or nested ones.
+def pack_atlas(volume: Volume, steps: Steps = FINE) -> Atlas:
+    """Atlas of a volume, dense or in bricks, of one box or nested ones, its numbers in `steps` of a byte.
 
     Example:
         >>> fog = Volume.from_function(lambda p: 9.0 * (p[..., 0] < -0.5), shape=(33, 9, 9))
@@ -98,7 +101,7 @@ def pack_atlas(volume: Volume) -> Atlas:
             continue
         bricks = values[:, kept[:, 0], kept[:, 1]]  # (channel, brick, x, y, z)
         needed = needed_samples(bricks[0], least)
-        low, span, levels = quantise(bricks, needed)
+        low, span, levels = quantise(bricks, needed, steps)
         both = np.stack([low, span], -1).transpose(1, 0, 2)
         uniform = (span == 0).all(0)
         for (b, c), one in zip(kept[uniform], both[uniform], strict=True):
@@ -125,7 +128,9 @@ def needed_samples(density: np.ndarray, least: float) -> np.ndarray:
     return _grown(_grown(density > least))
 
 
-def quantise(bricks: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def quantise(
+    bricks: np.ndarray, needed: np.ndarray, steps: Steps = FINE
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Low and span (channel, brick) float32, and bytes of bricks (channel, brick, x, y, z); samples that are not needed
     repeat the one before them, and of density are the least.
 
@@ -139,7 +144,8 @@ def quantise(bricks: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, np.nda
         low[4:], high[4:] = low[4:].min(0), high[4:].max(0)
     span = high - low
     share = (values - low[..., None, None, None]) / np.where(span > 0, span, 1)[..., None, None, None]
-    levels = np.rint(np.clip(share, 0, 1) * LEVELS).astype(np.uint8)
+    step = np.repeat(steps, (1, 3, 9))[: len(values), None, None, None, None]
+    levels = (np.rint(np.clip(share, 0, 1) * (LEVELS / step)) * step).astype(np.uint8)
     levels[0] = np.where(needed, levels[0], 0)
     if len(values) > 1:
         _repeat_before(levels[1:], needed)
@@ -153,7 +159,7 @@ def differences(planes: np.ndarray) -> np.ndarray:
         >>> differences(np.full((1, 1, 1, 1, 3), 7, np.uint8)).ravel().tolist()
         [7, 0, 0]
     """
-    flat = planes.reshape(*planes.shape[:2], -1)
+    flat = planes.reshape(*planes.shape[:2], math.prod(planes.shape[2:]))
     return np.diff(flat, axis=-1, prepend=np.uint8(0))
 
 

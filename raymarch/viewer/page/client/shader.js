@@ -386,7 +386,7 @@ void main() {
     vec3 entry = clamp(own + ends.x * d, vec3(0.0), last), leave = clamp(own + ends.y * d, vec3(0.0), last);
     vec3 along = (leave - entry) / reach;
     met = true;
-    through += reach;
+    through += reach / scale;
 #if MODE == 6
     bool hit;
     light = surface(entry, along, reach, way, hit);
