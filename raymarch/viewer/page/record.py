@@ -23,7 +23,7 @@ DRAWN_MODES = {
     "minimum": "minimum", "x-ray": "x-ray", "x-ray-exact": "x-ray", "average": "average", "isosurface": "isosurface",
 }  # fmt: skip
 VALUE_MODES = ("maximum", "minimum", "x-ray", "average")  # whose pictures are values, shown over a window
-COMPRESSION = 9
+COMPRESSION = 6
 
 
 def require_drawn(volume: Volume, march: March) -> None:

@@ -5,6 +5,8 @@
 // A look is { mode, step, table: { values, rgba, unitLength }, iso, window: [low, high], shading or null, background,
 // planes: [[nx, ny, nz, offset], ...] }.
 
+const QUICK = { step: 2, transmittance: 0.02, weight: 0.004 }; // while something moves
+
 class Raymarcher {
   // `volume` is what `unpackVolume` gives. Throws an Error of one line where WebGL2 or something it needs is missing.
   constructor(canvas, volume) {
@@ -187,7 +189,7 @@ class Raymarcher {
   }
 
   // Marches the rays of a camera, `columns` x `rows` of them, or of the rows from `first` to `end` alone.
-  march(camera, columns, rows, { first = 0, end = rows, counts = false } = {}) {
+  march(camera, columns, rows, { first = 0, end = rows, counts = false, quick = false } = {}) {
     const { gl, head, look } = this;
     const target = this.target(columns, rows);
     const { program, at } = this.program(counts);
@@ -203,7 +205,7 @@ class Raymarcher {
     );
     this.putVolume(at);
     this.putCamera(at, camera, columns, rows);
-    this.putRay(at);
+    this.putRay(at, quick);
     gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
     gl.viewport(0, 0, columns, rows);
     gl.enable(gl.SCISSOR_TEST);
@@ -241,11 +243,13 @@ class Raymarcher {
     gl.uniform1f(at("u_rows"), rows);
   }
 
-  putRay(at) {
+  // `quick`: longer steps, and nothing of what hardly counts.
+  putRay(at, quick) {
     const { gl, head, look } = this;
-    gl.uniform1f(at("u_dt"), (look.step ?? 0.5) * head.voxel);
-    gl.uniform1f(at("u_minT"), look.minTransmittance ?? 1e-4);
-    gl.uniform1f(at("u_minWeight"), look.minWeight ?? 1e-6);
+    const least = quick ? QUICK : { step: 1, transmittance: 0, weight: 0 };
+    gl.uniform1f(at("u_dt"), (look.step ?? 0.5) * least.step * head.voxel);
+    gl.uniform1f(at("u_minT"), Math.max(look.minTransmittance ?? 1e-4, least.transmittance));
+    gl.uniform1f(at("u_minWeight"), Math.max(look.minWeight ?? 1e-6, least.weight));
     gl.uniform3fv(at("u_background"), look.background);
     const planes = (look.planes ?? []).slice(0, MAX_PLANES);
     gl.uniform1i(at("u_planeCount"), planes.length);
@@ -263,7 +267,7 @@ class Raymarcher {
     gl.uniform1f(at("u_smooth"), light.smooth ? 1 : 0);
   }
 
-  // Shows what was marched, `side` rays along the edge of a pixel, or at another size, on the canvas or a frame.
+  // The mean of what was marched, `side` rays along the edge of a pixel, on the canvas or a frame.
   resolve(width, height, side, frame = null) {
     const { gl, drawn } = this;
     const { program, at } = this.linked(RESOLVE);
@@ -272,18 +276,28 @@ class Raymarcher {
     gl.bindTexture(gl.TEXTURE_2D, drawn.texture);
     gl.uniform1i(at("u_drawn"), 8);
     gl.uniform1i(at("u_side"), side);
-    gl.uniform2f(at("u_share"), 1 / width, 1 / height);
     gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
     gl.viewport(0, 0, width, height);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
   }
 
-  // Draws what a camera sees on the canvas, a `share` of its size a side, as while something moves.
-  draw(camera, share = 1) {
+  // Makes the canvas as large as a picture, which clears it, where it is not.
+  fit(width, height) {
     const { canvas } = this;
-    const size = (n) => Math.max(Math.round(n * share), 1);
-    this.march(camera, size(canvas.width), size(canvas.height));
-    this.resolve(canvas.width, canvas.height, 0);
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  }
+
+  // Draws what a camera sees, a `share` of its size a side, on a canvas as small, which the page stretches.
+  draw(camera, share = 1) {
+    const [width, height] = [camera.width, camera.height].map((n) => Math.max(Math.round(n * share), 1));
+    this.march(camera, width, height, { quick: true });
+    this.show(width, height, 1);
+  }
+
+  // Shows what was marched on the canvas.
+  show(width, height, side) {
+    this.fit(width, height);
+    this.resolve(width, height, side);
   }
 
   // Exactly what a camera sees, at its size and with `side` rays along a pixel's edge: { width, height, data }, rows
@@ -554,13 +568,15 @@ async function unpackVolume(head, text) {
   const planes = [];
   for (let c = 0; c < head.channels; c++) {
     const plane = bytes.subarray(first + c * head.count * size, first + (c + 1) * head.count * size);
-    for (let i = 0; i < plane.length; i++) if (i % size) plane[i] += plane[i - 1];
+    for (let start = 0; start < plane.length; start += size)
+      for (let i = start + 1, sum = plane[start]; i < start + size; i++) plane[i] = sum = (sum + plane[i]) & 255;
     planes.push(plane);
   }
   return { head, table, ranges, planes };
 }
 
 function bytesOfText(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const plain = atob(text.trim());
   const bytes = new Uint8Array(plain.length);
   for (let i = 0; i < plain.length; i++) bytes[i] = plain.charCodeAt(i);

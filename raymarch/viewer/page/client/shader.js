@@ -61,6 +61,8 @@ bool g_there = false;
 int g_entry = 0;
 vec3 g_corner = vec3(0.0);    // texel of its first sample
 vec2 g_density = vec2(0.0);   // low and span
+int g_coloured = -1;          // entry whose ranges of colour are these
+vec4 g_low, g_more;
 ivec3 g_cell = ivec3(-1);
 int g_distance = 0;
 
@@ -138,8 +140,13 @@ float valueOf(float raw) {
 // Colour of what was fetched of the brick that was visited last.
 vec3 colourOf(vec4 bytes, vec3 texel, vec3 heading) {
 #ifdef COLOURED
-  vec4 low = texelFetch(u_ranges, rangeAt(g_entry, 1), 0), more = texelFetch(u_ranges, rangeAt(g_entry, 2), 0);
-  READ READ
+  if (g_coloured != g_entry) {
+    g_coloured = g_entry;
+    g_low = texelFetch(u_ranges, rangeAt(g_entry, 1), 0);
+    g_more = texelFetch(u_ranges, rangeAt(g_entry, 2), 0);
+    READ READ
+  }
+  vec4 low = g_low, more = g_more;
   vec3 total = 0.28209479177387814 * (vec3(low.r, low.b, more.r) + vec3(low.g, low.a, more.g) * bytes.rgb);
 #if DEGREE == 1
   vec4 b = more.b + more.a * textureLod(u_second, texel, 0.0), c = more.b + more.a * textureLod(u_third, texel, 0.0);
@@ -486,19 +493,14 @@ in vec2 a_corner;
 void main() { gl_Position = vec4(a_corner, 0.0, 1.0); }
 `;
 
-// The mean of the rays of each pixel, or what was drawn smaller, to the size of the canvas.
+// The mean of the rays of each pixel.
 const RESOLVE = `#version 300 es
 precision highp float;
 precision highp sampler2D;
 uniform sampler2D u_drawn;
-uniform int u_side;    // rays along a pixel's edge; 0 where another size was drawn
-uniform vec2 u_share;  // of the texture that was drawn on, by a pixel
+uniform int u_side;  // rays along a pixel's edge
 out vec4 o_colour;
 void main() {
-  if (u_side == 0) {
-    o_colour = vec4(textureLod(u_drawn, gl_FragCoord.xy * u_share, 0.0).rgb, 1.0);
-    return;
-  }
   vec3 sum = vec3(0.0);
   ivec2 first = ivec2(gl_FragCoord.xy) * u_side;
   for (int y = 0; y < u_side; y++)
