@@ -9,7 +9,7 @@ is seen are free: they become what packs best.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,9 @@ Steps = tuple[int, int, int]
 FINE: Steps = (1, 1, 1)
 # What a ray may lose of the light by all that is left out, over the whole box: less than a level of a display shows.
 MAX_LOSS = 1e-3
+# Greatest opacity over a voxel of a sample and those beside it, under which its colour is free, or coarse.
+FAINT, DIM = 1 / 1024, 1 / 32
+COARSE = 51  # steps of a byte that a coarse colour is rounded to
 LIMIT = np.float32(3e38)
 
 
@@ -100,8 +103,13 @@ def pack_atlas(volume: Volume, steps: Steps = FINE) -> Atlas:
         if not len(kept):
             continue
         bricks = values[:, kept[:, 0], kept[:, 1]]  # (channel, brick, x, y, z)
-        needed = needed_samples(bricks[0], least)
-        low, span, levels = quantise(bricks, needed, steps)
+        low, span, levels = quantise(bricks[:1], needed_samples(bricks[0], least), steps[:1])
+        if channels > 1:
+            opacity = opacity_beside(volume, bricks[0])
+            colours = quantise(bricks[1:], opacity >= FAINT, steps[1:])
+            levels_of_dim = np.rint(colours[2] / COARSE).astype(np.uint8) * np.uint8(COARSE)
+            seen = _repeat_before(np.where(opacity < DIM, levels_of_dim, colours[2]), opacity >= FAINT)
+            low, span, levels = (np.concatenate(pair) for pair in zip((low, span, levels), (*colours[:2], seen), strict=True))
         both = np.stack([low, span], -1).transpose(1, 0, 2)
         uniform = (span == 0).all(0)
         for (b, c), one in zip(kept[uniform], both[uniform], strict=True):
@@ -128,28 +136,39 @@ def needed_samples(density: np.ndarray, least: float) -> np.ndarray:
     return _grown(_grown(density > least))
 
 
-def quantise(
-    bricks: np.ndarray, needed: np.ndarray, steps: Steps = FINE
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Low and span (channel, brick) float32, and bytes of bricks (channel, brick, x, y, z); samples that are not needed
-    repeat the one before them, and of density are the least.
+def opacity_beside(volume: Volume, density: np.ndarray) -> np.ndarray:
+    """Greatest opacity (brick, 9, 9, 9) over a voxel of each sample of bricks of raw density and the 26 about it."""
+    sigma = volume.activation.sigma(density.astype(np.float32))
+    opacity: np.ndarray = _grown(-np.expm1(-np.abs(sigma) * volume.voxel))
+    return opacity
 
-    Harmonics above the first share one range, so that few numbers of a brick are read.
+
+def quantise(
+    bricks: np.ndarray, needed: np.ndarray, steps: Sequence[int] = (1,)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Low and span (channel, brick) float32, and bytes of bricks (channel, brick, x, y, z), 0 where a sample is not
+    needed.
+
+    Of colours `steps` has two numbers; harmonics above the first share one range, so that few numbers of a brick are
+    read.
+
+    Example:
+        >>> low, span, levels = quantise(np.linspace(2, 4, 8).reshape(1, 1, 2, 2, 2), np.ones((1, 2, 2, 2), bool), (85,))
+        >>> low.tolist(), span.tolist(), levels.ravel().tolist()
+        ([[2.0]], [[2.0]], [0, 0, 85, 85, 170, 170, 255, 255])
     """
     values = bricks.astype(np.float32)
     axes = (2, 3, 4)
     low = np.where(needed, values, LIMIT).min(axes)
     high = np.where(needed, values, -LIMIT).max(axes)
-    if len(values) > 4:
-        low[4:], high[4:] = low[4:].min(0), high[4:].max(0)
+    low, high = np.where(low > high, np.float32(0), low), np.where(low > high, np.float32(0), high)
+    if len(values) > 3:
+        low[3:], high[3:] = low[3:].min(0), high[3:].max(0)
     span = high - low
     share = (values - low[..., None, None, None]) / np.where(span > 0, span, 1)[..., None, None, None]
-    step = np.repeat(steps, (1, 3, 9))[: len(values), None, None, None, None]
+    step = np.repeat(steps, (3, 9)[: len(steps)] if len(steps) > 1 else 1)[: len(values), None, None, None, None]
     levels = (np.rint(np.clip(share, 0, 1) * (LEVELS / step)) * step).astype(np.uint8)
-    levels[0] = np.where(needed, levels[0], 0)
-    if len(values) > 1:
-        _repeat_before(levels[1:], needed)
-    return low, span, levels
+    return low, span, np.where(needed, levels, np.uint8(0))
 
 
 def differences(planes: np.ndarray) -> np.ndarray:
@@ -195,22 +214,24 @@ def _is_hidden(volume: Volume, box: int, brick: tuple[int, ...]) -> bool:
     return bool((first > 0.25 * top + 1).all() and (first + CELLS < 0.75 * top - 1).all())
 
 
-def _grown(seen: np.ndarray) -> np.ndarray:
-    """Samples (brick, x, y, z) that are seen, and the 26 about each."""
+def _grown(samples: np.ndarray) -> np.ndarray:
+    """Greatest of each sample (brick, x, y, z) and the 26 about it; of marks whether any is."""
     for axis in (1, 2, 3):
-        there = np.moveaxis(seen, axis, 0)
-        more = there.copy()
-        more[1:] |= there[:-1]
-        more[:-1] |= there[1:]
-        seen = np.moveaxis(more, 0, axis)
-    return seen
+        there = np.moveaxis(samples, axis, 0)
+        most = there.copy()
+        most[1:] = np.maximum(most[1:], there[:-1])
+        most[:-1] = np.maximum(most[:-1], there[1:])
+        samples = np.moveaxis(most, 0, axis)
+    return samples
 
 
-def _repeat_before(levels: np.ndarray, needed: np.ndarray) -> None:
-    """Put what was needed last before it, along x, then y, then z, in the place of what is not needed."""
+def _repeat_before(levels: np.ndarray, needed: np.ndarray) -> np.ndarray:
+    """Bytes (channel, brick, x, y, z) with what was needed last before it, along x, then y, then z, in the place of
+    what is not needed."""
     order = needed.transpose(0, 3, 2, 1).reshape(len(needed), -1)
     last = np.maximum.accumulate(np.where(order, np.arange(order.shape[1]), -1), axis=1)
     last = np.where(last < 0, order.argmax(1)[:, None], last)
     flat = levels.transpose(0, 1, 4, 3, 2).reshape(*levels.shape[:2], -1)
     found = np.take_along_axis(flat, np.broadcast_to(last, flat.shape), axis=2)
-    levels[:] = found.reshape(*levels.shape[:2], SIDE, SIDE, SIDE).transpose(0, 1, 4, 3, 2)
+    repeated: np.ndarray = found.reshape(*levels.shape[:2], SIDE, SIDE, SIDE).transpose(0, 1, 4, 3, 2)
+    return repeated

@@ -44,7 +44,9 @@ MEGABYTE = 1_000_000
 MAX_MB = number(0.05, 2000, unit="MB")
 DEFAULT_MAX_MB = 32.0
 # Steps of a byte that numbers have, from the finest: what is tried before a volume gets fewer samples.
-LADDER: tuple[Steps, ...] = (FINE, (1, 3, 5), (1, 3, 15), (3, 5, 15))
+LADDER: tuple[Steps, ...] = (FINE, (1, 3, 5), (1, 3, 15), (3, 5, 17), (3, 15, 17), (3, 15, 51))
+# About how much of the finest each takes up, by which those that cannot fit are passed over.
+SHARES = (1.0, 0.84, 0.68, 0.63, 0.57, 0.39)
 MIN_CELLS = 8  # along the longest side of a volume that gets fewer samples
 MAX_TRIES = 8
 MAX_PHOTOGRAPHS = 24
@@ -269,21 +271,24 @@ def _within(volume: Volume, page: dict[str, Any], max_mb: float) -> tuple[tuple[
     """A volume, packed, as little coarser as fits, and the page; what was given up is said."""
     bound = int(max_mb * MEGABYTE)
     rest = len(page_html({**page, "volume": {}}, "").encode("utf-8")) + 2000  # without the volume
-    tried, factor = volume, 1.0
-    for turn in range(MAX_TRIES):
-        steps = LADDER[min(turn, len(LADDER) - 1)]
-        atlas = pack_atlas(tried, steps)
+    tried, factor, rung, whole = volume, 1.0, 0, 0
+    for _ in range(MAX_TRIES):
+        atlas = pack_atlas(tried, LADDER[rung])
         packed = packed_text(atlas)
         size = rest + len(packed)
-        if turn == 0:
-            whole = size
+        whole = whole or size
         if size <= bound:
-            return (tried, atlas), _finished(volume, (tried, atlas), page, packed, (size, whole), steps, max_mb)
-        if turn >= len(LADDER) - 1:
-            factor *= 0.96 * max((bound - rest) / len(packed), 0.02) ** (1 / 2.6)
-            if max(fewer_samples(volume.box_shape, factor)) <= MIN_CELLS:
-                break
-            tried = thinner(volume, factor)
+            return (tried, atlas), _finished(volume, (tried, atlas), page, packed, (size, whole), LADDER[rung], max_mb)
+        over = (bound - rest) / len(packed) * SHARES[rung]
+        if rung < len(LADDER) - 1:
+            rung = next((i for i in range(rung + 1, len(LADDER)) if SHARES[i] < over), len(LADDER) - 1)
+            if tried.samples.coloured() and SHARES[rung] < 1.3 * over:
+                continue
+            rung = len(LADDER) - 1
+        factor *= 0.97 * max((bound - rest) / len(packed), 0.01) ** (1 / 2.6)
+        if max(fewer_samples(volume.box_shape, factor)) <= MIN_CELLS:
+            break
+        tried = thinner(volume, factor)
     least = int(np.ceil((rest + 20_000) / MEGABYTE * 10)) / 10
     held = f"page, pictures and code alone take {rest / MEGABYTE:.2g} MB"
     raise RaymarchError(

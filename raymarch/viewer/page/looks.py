@@ -18,7 +18,7 @@ from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.value_kind import kind_of, lattice_indices, values_at
 from raymarch.volumes.volume import Volume
 
-OFFERED = ("emission-absorption", "transfer", "isosurface", "maximum", "minimum", "average", "x-ray")
+OF_VALUES = ("transfer", "isosurface", "maximum", "minimum", "average", "x-ray")
 OF_COLOURS = ("emission-absorption", "transfer", "isosurface", "maximum", "x-ray")
 BINS = 256
 BRIGHT = 99.9  # percentile of values, and of their means and integrals along lines, that is white
@@ -36,11 +36,11 @@ def looks_of(volume: Volume, look: DefaultLook, background: Any, window: Window 
     values = has_values_alone(volume)
     windows = default_windows(volume)
     looks = {first: look_record(look.march, background, window or windows.get(first))}
-    for mode in OFFERED if values else OF_COLOURS:
+    for mode in OF_VALUES if values else OF_COLOURS:
         rule = MODES[mode]
         able = rule.ndc or volume.ndc_from_world is None
         several = rule.boxes and not rule.classifies
-        if mode in looks or not able or (volume.boxes > 1 and not several) or (values and rule.colour and rule.ends):
+        if mode in looks or not able or (volume.boxes > 1 and not several):
             continue
         march = _march_of(volume, mode, look)
         if march is not None:

@@ -18,6 +18,7 @@ class DrawingLoop {
   // Something changed; `still` where it is no move, so that it may be fine at once.
   wake(still = false) {
     this.version++;
+    this.viewer.moved();
     this.touched = still ? 0 : performance.now();
     this.run();
   }

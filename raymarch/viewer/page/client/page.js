@@ -168,6 +168,11 @@ class PageViewer {
     this.say("error", error.message);
   }
 
+  // What is shown is no longer what is meant.
+  moved() {
+    this.parts.stage.parentElement.dataset.settled = "false";
+  }
+
   // A picture was drawn; at its finest at rest.
   drawn(fine) {
     this.parts.shown(fine);

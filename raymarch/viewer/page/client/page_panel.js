@@ -38,7 +38,7 @@ class PagePanel {
     const lit = element("input", { type: "checkbox", class: "rm-check", aria: { label: "Light" } });
     lit.addEventListener("change", () => this.viewer.light(lit.checked));
     this.lit = lit;
-    this.tableRow = element("div", {}, this.table.element);
+    this.tableRow = this.table.element;
     if (!this.viewer.page.volume.ndc) this.tableRow.append(row("Light", lit, "Light samples by the slope of their value"));
     return this.tableRow;
   }
@@ -59,8 +59,7 @@ class PagePanel {
 
   windowPart() {
     const change = (window, moving) => this.viewer.look({ window: window[0] < window[1] ? window : [window[0], window[0] + 1e-6] }, moving);
-    this.window = rangeSlider({ label: "Black", low: 0, high: 1, value: [0, 1], free: true, change });
-    this.window.append(element("span", { class: "rp-white", text: "to white" }));
+    this.window = rangeSlider({ label: "Window", title: "Values that are black and white", low: 0, high: 1, value: [0, 1], free: true, change });
     this.windowRow = element("div", {}, this.window);
     return this.windowRow;
   }
@@ -76,7 +75,8 @@ class PagePanel {
       swatch.style.background = cssOf(colour);
       swatches.append(swatch);
     }
-    return element("div", { class: "rm-row" }, element("span", { class: "rm-label", text: "Background" }), swatches);
+    this.groundLine = element("div", { class: "rm-row" }, element("span", { class: "rm-label", text: "Background" }), swatches);
+    return this.groundLine;
   }
 
   stepRow() {
@@ -143,6 +143,7 @@ class PagePanel {
     this.tableRow.hidden = mode !== "transfer";
     this.isoRow.hidden = mode !== "isosurface";
     this.windowRow.hidden = !look.window;
+    this.groundLine.hidden = Boolean(look.window);
     if (mode === "transfer" && this.tableShown !== look.table) {
       this.tableShown = look.table;
       this.table.take(recordOfLook(look.table));

@@ -22,8 +22,7 @@ class Raymarcher {
   prepare() {
     const { gl, volume } = this;
     this.programs.clear();
-    this.drawn = null;
-    this.cellsOf = null;
+    Object.assign(this, { drawn: null, cellsOf: null, knots: null, cells: null });
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     gl.pixelStorei(gl.PACK_ALIGNMENT, 1);
     const corners = gl.createBuffer();
@@ -32,7 +31,7 @@ class Raymarcher {
     gl.enableVertexAttribArray(0);
     gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
     this.upload(volume);
-    this.setLook(this.look ?? {});
+    if (this.look) this.setLook({});
   }
 
   upload({ head, table, ranges, planes }) {

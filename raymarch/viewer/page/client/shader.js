@@ -101,7 +101,7 @@ vec3 texelOf(vec3 p, int box) {
   return (g_corner + (p - vec3(brick * ${BRICK}))) * u_perTexel;
 }
 
-vec4 fetch(vec3 texel) {
+vec4 bytesAt(vec3 texel) {
   READ
   return textureLod(u_first, texel, 0.0);
 }
@@ -117,7 +117,7 @@ float rawOf(vec4 bytes) {
 float rawAt(vec3 p, int box) {
   vec3 texel = texelOf(p, box);
   if (!g_there) return u_empty;
-  return rawOf(fetch(texel));
+  return rawOf(bytesAt(texel));
 }
 
 float density(float x) {
@@ -358,7 +358,7 @@ vec3 surface(vec3 entry, vec3 d, float reach, vec3 heading, out bool hit) {
       hit = true;
       vec3 q = clamp(entry + root * d, vec3(0.0), u_top);
       vec3 texel = texelOf(q, 0);
-      vec4 bytes = g_there ? fetch(texel) : vec4(0.0);
+      vec4 bytes = g_there ? bytesAt(texel) : vec4(0.0);
       return lit(colourOf(bytes, texel, heading), q, heading);
     }
     before = now;
@@ -415,7 +415,7 @@ void main() {
       vec4 bytes = vec4(0.0);
       float raw = u_empty;
       if (g_there) {
-        bytes = fetch(texel);
+        bytes = bytesAt(texel);
         raw = rawOf(bytes);
       }
       float value = valueOf(raw);
