@@ -109,7 +109,9 @@ def pack_atlas(volume: Volume, steps: Steps = FINE) -> Atlas:
             colours = quantise(bricks[1:], opacity >= FAINT, steps[1:])
             levels_of_dim = np.rint(colours[2] / COARSE).astype(np.uint8) * np.uint8(COARSE)
             seen = _repeat_before(np.where(opacity < DIM, levels_of_dim, colours[2]), opacity >= FAINT)
-            low, span, levels = (np.concatenate(pair) for pair in zip((low, span, levels), (*colours[:2], seen), strict=True))
+            low, span, levels = (
+                np.concatenate(pair) for pair in zip((low, span, levels), (*colours[:2], seen), strict=True)
+            )
         both = np.stack([low, span], -1).transpose(1, 0, 2)
         uniform = (span == 0).all(0)
         for (b, c), one in zip(kept[uniform], both[uniform], strict=True):

@@ -296,11 +296,12 @@ async function openPage(root, page, packed) {
     if (viewer.camera.width === width && viewer.camera.height === height) return;
     Object.assign(viewer.camera, { width, height });
     viewer.camera.forget();
-    frame.classList.toggle("rm-narrow", frame.clientWidth < NARROW_PAGE);
+    const narrow = frame.clientWidth < NARROW_PAGE;
+    if (narrow !== viewer.narrow) for (const name of ["rm-narrow", "rm-bare"]) frame.classList.toggle(name, narrow);
+    viewer.narrow = narrow;
     viewer.changed();
   };
   viewer.apply(false);
-  if (frame.clientWidth < NARROW_PAGE) toggles.panel();
   new ResizeObserver(fit).observe(stage);
   fit();
   stage.focus({ preventScroll: true });

@@ -322,24 +322,39 @@ const MARCH_MAIN = `
 #if MODE == 6
 vec3 surface(vec3 entry, vec3 d, float reach, vec3 heading, out bool hit) {
   hit = false;
-  int n = int(reach / u_dt) + 1;
-  float before = 0.0, at = -1.0;  // difference from the level at the step before, and where that was
+  int n = int(reach / u_dt) + 1, run = 0;  // steps in a row
+  float earlier = 0.0, before = 0.0;  // differences from the level two steps before, and one
   for (int k = 0; k <= n;) {
-    float t = min(float(k) * u_dt, reach);
+    float t = min(float(k) * u_dt, reach), at = float(k - 1) * u_dt;
     vec3 p = entry + t * d;
     int empty = emptySteps(p, d, 0);
     if (empty > 0) {
       k += empty;
-      at = -1.0;
+      run = 0;
       continue;
     }
-    if (at < 0.0 && k > 0) {  // after a leap: the step before this one
-      at = min(float(k - 1) * u_dt, reach);
+    if (run == 0 && k > 0) {  // after a leap: the step before this one
       before = rawAt(entry + at * d, 0) - u_level;
+      run = 1;
     }
-    float now = rawAt(p, 0) - u_level;
-    if (at >= 0.0 && (now >= 0.0) != (before >= 0.0)) {
-      float low = at, high = t, a = before, b = now, root = t, kept = 0.0;
+    float now = rawAt(p, 0) - u_level, low = max(at, 0.0), high = t, a = before, b = now;
+    bool crosses = run > 0 && (now >= 0.0) != (before >= 0.0);
+    if (run > 1 && !crosses && abs(before) <= abs(earlier) && abs(before) <= abs(now)) {
+      // A sheet thinner than a step: where the parabola through three steps turns.
+      float bend = earlier - 2.0 * before + now, off = bend != 0.0 ? 0.5 * (earlier - now) / bend : 0.0;
+      if ((before - 0.25 * (earlier - now) * off) * before < 0.1 * before * before) {
+        float turn = at + clamp(off, -1.0, 1.0) * u_dt, there = rawAt(entry + turn * d, 0) - u_level;
+        if ((there >= 0.0) != (before >= 0.0)) {
+          crosses = true;
+          low = off < 0.0 ? at - u_dt : at;
+          a = off < 0.0 ? earlier : before;
+          high = turn;
+          b = there;
+        }
+      }
+    }
+    if (crosses) {
+      float root = high, kept = 0.0;
       for (int i = 0; i < 8; i++) {  // regula falsi, an end that stays twice counting half (Illinois)
         root = (low * b - high * a) / (b - a);
         float here = rawAt(entry + root * d, 0) - u_level;
@@ -361,8 +376,9 @@ vec3 surface(vec3 entry, vec3 d, float reach, vec3 heading, out bool hit) {
       vec4 bytes = g_there ? bytesAt(texel) : vec4(0.0);
       return lit(colourOf(bytes, texel, heading), q, heading);
     }
+    earlier = before;
     before = now;
-    at = t;
+    run++;
     k++;
   }
   return u_background;
