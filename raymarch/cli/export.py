@@ -137,8 +137,9 @@ def _export_page(
     if data is not None:
         views = _views(volume, data, split, pictures, reading)
     device.start()
+    title = Path(run).stem if title is None else title
     page = make_page(
-        volume, views=views, march=march, background=reading.background, title=Path(run).stem if title is None else title,
+        volume, views=views, march=march, background=reading.background, title=title,
         window=None if window is None else (window[0], window[1]), max_mb=max_mb, pictures=pictures, up=up,
     )  # fmt: skip
     output.print_note(f"{out}: {page.nbytes / 1e6:.1f} MB")

@@ -120,13 +120,13 @@ def test_a_page_is_written_in_one_step_and_over_its_own_alone(tmp_path, page):
 
 
 REFUSED = {
-    "own mode": (dict(march=rm.March(mode=rm.Mode("mine", *[lambda *a: a] * 3))), "mode 'mine' is your own"),
+    "own mode": ({"march": rm.March(mode=rm.Mode("mine", *[lambda *a: a] * 3))}, "mode 'mine' is your own"),
     "matcap": (
-        dict(march=rm.March(mode="isosurface", iso=9, shading=rm.Shading(matcap=np.ones((2, 2, 3))))),
+        {"march": rm.March(mode="isosurface", iso=9, shading=rm.Shading(matcap=np.ones((2, 2, 3))))},
         "leave matcap out",
     ),
-    "pictures of none": (dict(pictures=True), "give views"),
-    "iso beside the values": (dict(march=rm.March(mode="isosurface", iso=1e6)), "no surface"),
+    "pictures of none": ({"pictures": True}, "give views"),
+    "iso beside the values": ({"march": rm.March(mode="isosurface", iso=1e6)}, "no surface"),
 }
 
 

@@ -6,6 +6,7 @@ Pictures are compared at the same camera, 38 dB being the least that a page may 
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -206,7 +207,7 @@ def test_a_page_is_turned_by_mouse_keys_and_fingers(opened):
     for kind, points in zip(("touchStart", "touchMove", "touchEnd"), [*steps, ()], strict=True):
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]})
     places.append(pose(page))
-    assert all(np.abs(a - b).max() > 1e-3 for a, b in zip(places, places[1:], strict=False))
+    assert all(np.abs(a - b).max() > 1e-3 for a, b in pairwise(places))
     page.keyboard.press("r")
     assert np.allclose(pose(page), places[0])
     settled(page)
@@ -242,7 +243,8 @@ def test_modes_and_tables_are_changed_in_the_panel(opened):
     page.get_by_label("Colour map").select_option("inferno")
     settled(page)
     assert page.locator(".rp-canvas").screenshot() != one
-    broken = "async () => (await window.raymarch.opened).look({table: {values: [0, NaN], colours: [[0,0,0],[1,1,1]], opacities: [0,1], unit_length: 1}})"
+    table = "{values: [0, NaN], colours: [[0, 0, 0], [1, 1, 1]], opacities: [0, 1], unit_length: 1}"
+    broken = f"async () => (await window.raymarch.opened).look({{table: {table}}})"
     page.evaluate(broken)
     assert "the table has NaN, want numbers" in page.locator(".rm-message").inner_text()
 

@@ -2,8 +2,8 @@
 
 A brick holds the 9^3 samples that its 8^3 cells read, so that a texture filtered trilinearly interpolates as we do: no
 cell reaches into another brick. A number is `low + span * byte / 255`, with low and span of the brick and the channel.
-Bricks of one value alone have no bytes. What shows nothing is left out, and samples that no cell reads where something
-is seen are free: they become what packs best.
+Bricks of one value alone have no bytes. What shows nothing is left out. Numbers that no cell reads where something is
+seen are free, and colours of what is nearly clear are coarse: they become what packs best.
 """
 
 from __future__ import annotations
@@ -96,8 +96,7 @@ def pack_atlas(volume: Volume, steps: Steps = FINE) -> Atlas:
     ranges: list[np.ndarray] = []
     planes: list[np.ndarray] = []
     flat: list[tuple[tuple[int, ...], np.ndarray]] = []  # bricks of one value: where they are, and their ranges
-    for place, values in _slabs(volume, channels):
-        box, a = place
+    for (box, a), values in _slabs(volume, channels):
         kept = np.argwhere(values[0].max((2, 3, 4)) > least) if math.isfinite(least) else _every((by, bz))
         kept = np.array([one for one in kept if not _is_hidden(volume, box, (a, *one))], int).reshape(-1, 2)
         if not len(kept):
@@ -155,7 +154,8 @@ def quantise(
     read.
 
     Example:
-        >>> low, span, levels = quantise(np.linspace(2, 4, 8).reshape(1, 1, 2, 2, 2), np.ones((1, 2, 2, 2), bool), (85,))
+        >>> brick = np.linspace(2, 4, 8).reshape(1, 1, 2, 2, 2)
+        >>> low, span, levels = quantise(brick, np.ones((1, 2, 2, 2), bool), (85,))
         >>> low.tolist(), span.tolist(), levels.ravel().tolist()
         ([[2.0]], [[2.0]], [0, 0, 85, 85, 170, 170, 255, 255])
     """

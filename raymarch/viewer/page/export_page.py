@@ -116,10 +116,17 @@ def _views_or_cameras(value: object) -> Any:
 
 
 OPTIONS: dict[str, Any] = {
-    "volume": ANY_VOLUME, "views": optional(replace(CAMERAS, read=_views_or_cameras)), "march": optional(MARCH), "background": optional(checks.colour),
-    "window": optional(WINDOW), "title": text, "max_mb": MAX_MB, "pictures": flag, "camera": optional(CAMERA),
+    "volume": ANY_VOLUME,
+    "views": optional(replace(CAMERAS, read=_views_or_cameras)),
+    "march": optional(MARCH),
+    "background": optional(checks.colour),
+    "window": optional(WINDOW),
+    "title": text,
+    "max_mb": MAX_MB,
+    "pictures": flag,
+    "camera": optional(CAMERA),
     "up": optional(UP),
-}  # fmt: skip
+}
 
 
 @checked(**OPTIONS)
@@ -292,8 +299,8 @@ def _within(volume: Volume, page: dict[str, Any], max_mb: float) -> tuple[tuple[
     least = int(np.ceil((rest + 20_000) / MEGABYTE * 10)) / 10
     held = f"page, pictures and code alone take {rest / MEGABYTE:.2g} MB"
     raise RaymarchError(
-        f"max_mb is {max_mb:g}, but {held}, and all of the volume {whole / MEGABYTE:.3g} MB; give {max(least, 2 * max_mb):g}"
-        " or more, or leave pictures out"
+        f"max_mb is {max_mb:g}, but {held}, and all of the volume {whole / MEGABYTE:.3g} MB;"
+        f" give {max(least, 2 * max_mb):g} or more, or leave pictures out"
     )
 
 

@@ -32,11 +32,12 @@ def require_drawn(volume: Volume, march: March) -> None:
         if known.get(rule.name) != rule:
             raise RaymarchError(
                 f"activation {rule.name!r} is your own, which a page's shader does not have; want one of"
-                f" {', '.join(known)}; rm.Volume.from_array(volume.sigma(), colours, box=volume.box) makes such a volume"
+                f" {', '.join(known)}; rm.Volume.from_array(volume.sigma(), colours, box=volume.box) makes one"
             )
     if not isinstance(march.mode, str):
         raise RaymarchError(
-            f"mode {march.rule.name!r} is your own, which a page's shader does not have; give one of {', '.join(DRAWN_MODES)}"
+            f"mode {march.rule.name!r} is your own, which a page's shader does not have; give one of"
+            f" {', '.join(DRAWN_MODES)}"
         )
     if march.shading is not None and march.shading.matcap is not None:
         raise RaymarchError("shading has a matcap, which a page's shader does not have; leave matcap out")
