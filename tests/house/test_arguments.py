@@ -871,6 +871,7 @@ RESULTS = {
     "Forecast",
     "FoundCameras",
     "GradientReport",
+    "Page",
     "RaymarchError",
     "Refinement",
     "Registration",

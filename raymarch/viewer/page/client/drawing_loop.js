@@ -5,7 +5,7 @@ const STRIP = 45; // ms that a strip should take at rest
 const REST = 160; // ms after the last move at which it is rest
 const MOST = 20000; // ms that a picture at rest may take
 const SHARES = [0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1]; // of the pixels a side
-const FIRST_SHARE = 2; // of them
+const FIRST_SHARE = 1; // of them
 
 class DrawingLoop {
   // `viewer` has a raymarcher, `record()` and `advance(now)`, which is true while a camera moves by itself.

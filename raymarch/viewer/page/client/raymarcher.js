@@ -49,7 +49,7 @@ class Raymarcher {
       for (let z = 0; z < this.grid[2]; z++) {
         const first = z * this.grid[0] * this.grid[1];
         if (first >= head.count) break;
-        channels.forEach((channel, c) => fillLayers(layers, planes[channel], first, head.count, this.grid, channels.length, c));
+        fillLayers(layers, channels.map((channel) => planes[channel]), first, head.count, this.grid);
         gl.texSubImage3D(gl.TEXTURE_3D, 0, 0, 0, z * side, size[0], size[1], side, format, gl.UNSIGNED_BYTE, layers);
       }
       return texture;
@@ -367,18 +367,30 @@ function atlasGrid(count, most) {
   return [x, y, z];
 }
 
-// One channel of the bricks from `first` on into the layers of the atlas that hold a row of bricks in z.
-function fillLayers(layers, plane, first, count, grid, channels, channel) {
+// One plane or four of the bricks from `first` on, into the layers of the atlas that hold a row of bricks in z.
+function fillLayers(layers, planes, first, count, grid) {
   const side = BRICK_SIDE;
   const width = grid[0] * side;
   const layer = width * grid[1] * side;
+  const [red, green, blue, alpha] = planes;
   for (let b = 0; b < grid[0] * grid[1] && first + b < count; b++) {
     const corner = (b % grid[0]) * side + Math.floor(b / grid[0]) * side * width;
     let from = (first + b) * side ** 3;
     for (let z = 0; z < side; z++)
       for (let y = 0; y < side; y++) {
-        let to = (corner + z * layer + y * width) * channels + channel;
-        for (let x = 0; x < side; x++, to += channels) layers[to] = plane[from++];
+        let to = corner + z * layer + y * width;
+        if (planes.length === 1) {
+          layers.set(red.subarray(from, from + side), to);
+          from += side;
+          continue;
+        }
+        to *= 4;
+        for (let x = 0; x < side; x++, from++, to += 4) {
+          layers[to] = red[from];
+          layers[to + 1] = green[from];
+          layers[to + 2] = blue[from];
+          layers[to + 3] = alpha[from];
+        }
       }
   }
 }
