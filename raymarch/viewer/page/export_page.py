@@ -34,6 +34,7 @@ from raymarch.viewer.page.thinner import fewer_samples, thinner
 from raymarch.viewer.page.viewpoints import MAX_CAMERAS, first_camera, path_of, some_of
 from raymarch.viewer.pictures.viewer_camera import WINDOW
 from raymarch.views.views import CAMERAS, Views
+from raymarch.volumes.default_table import range_of
 from raymarch.volumes.samples import samples_text
 from raymarch.volumes.scalar_volume import ANY_VOLUME
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
@@ -148,6 +149,7 @@ def make_page(
     look = default_look(volume, march)
     require_drawn(seen, look.march)
     require_seen(seen, look.march)
+    _require_surface(seen, look.march)
     behind = look.background if background is None else background
     high = look.up if up is None else tuple(np.asarray(up, float).tolist())
     cameras = [] if views is None else list(views.cameras if isinstance(views, Views) else views)
@@ -226,6 +228,15 @@ def export_page(
     )  # fmt: skip
     page.write(path, overwrite)
     return page
+
+
+def _require_surface(volume: Volume, march: March) -> None:
+    """RaymarchError for a surface of a value that the volume does not have."""
+    low, high = range_of(volume)
+    if march.iso is not None and not low <= march.iso <= high:
+        raise RaymarchError(
+            f"iso is {march.iso:g} but values go from {low:g} to {high:g}, so there is no surface; choose one between"
+        )
 
 
 def _still(
