@@ -16,7 +16,7 @@ PAGE_SUFFIXES = (".html", ".htm")
 OF_MESHES = ["box", "largest", "faces", "points"]
 OF_PAGES = [
     "max_mb", "data", "split", "pictures", "title", "mode", "table", "step", "shading", "supersample", "window",
-    "clip_box", "clip_plane", "up", "background", "downscale", "holdout", "follow_links", "arch",
+    "clip_box", "clip_plane", "up", "background", "downscale", "holdout", "follow_links", "arch", "threads",
 ]  # fmt: skip
 
 
