@@ -118,6 +118,9 @@ if TYPE_CHECKING:
     from raymarch.torch.render import TorchRender as TorchRender
     from raymarch.torch.render import TorchRendering as TorchRendering
     from raymarch.torch.tensors import TorchVolume as TorchVolume
+    from raymarch.viewer.page.export_page import Page as Page
+    from raymarch.viewer.page.export_page import export_page as export_page
+    from raymarch.viewer.page.export_page import make_page as make_page
     from raymarch.viewer.view import view as view
     from raymarch.views.views import Views as Views
     from raymarch.volumes.activation import Activation as Activation
@@ -187,6 +190,7 @@ _HOME = {
     "torch.neural_volumes": ["TorchMarch"],
     "torch.render": ["TorchRender", "TorchRendering"],
     "torch.tensors": ["TorchVolume"],
+    "viewer.page.export_page": ["Page", "export_page", "make_page"],
     "viewer.view": ["view"],
     "views.views": ["Views"],
     "volumes.activation": ["Activation", "ColourActivation", "DensityActivation"],

@@ -21,6 +21,8 @@ SCREENSHOTS = Path(__file__).resolve().parent.parent / "build" / "screenshots"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HOW = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
+# WebGL2 on the processor, where there is no GPU.
+SOFTWARE_GRAPHICS = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 
 
 def system_chromium() -> str | None:
@@ -29,7 +31,7 @@ def system_chromium() -> str | None:
 
 
 @contextmanager
-def chromium():
+def chromium(how=()):
     """Headless Chromium of Playwright; the test that wants it is skipped where there is none."""
     from playwright.sync_api import sync_playwright
 
@@ -38,7 +40,7 @@ def chromium():
         path = system_chromium() or (own if Path(own).exists() else None)
         if path is None:
             pytest.skip("no browser: Chromium is not installed, from the system or by playwright install chromium")
-        browser = playwright.chromium.launch(executable_path=path, args=HOW)
+        browser = playwright.chromium.launch(executable_path=path, args=[*HOW, *how])
         yield browser
         browser.close()
 

@@ -604,6 +604,12 @@ REFUSED = {
     "export_mesh": [
         of(rm.export_mesh, {"path": "ball.ply"}, largest=[0], points=[0], overwrite=[1]),
     ],
+    "export_page": [
+        of(rm.export_page, {"path": "ball.html"}, max_mb=[0], pictures=[5], title=[3], overwrite=[1], camera=[5]),
+    ],
+    "make_page": [
+        of(rm.make_page, max_mb=[0], pictures=[5], title=[3], camera=[5], views=[5]),
+    ],
     "write_mesh": [
         of(rm.write_mesh, {"mesh": MESH, "path": "a.ply"}),
     ],
@@ -821,6 +827,12 @@ ROWS = {
     "export_mesh": [
         (lambda: rm.export_mesh(VOLUME, "ball.xyz"), "ball.xyz: meshes are written as"),
     ],
+    "export_page": [
+        (lambda: rm.export_page(VOLUME, "ball.txt"), "ball.txt: pages are written as"),
+    ],
+    "make_page": [
+        (lambda: rm.make_page(VOLUME, pictures=True), "pictures is True without views"),
+    ],
     "write_mesh": [
         (lambda: rm.write_mesh(MESH, "a.png"), "a.png: meshes are written as"),
     ],
@@ -859,6 +871,7 @@ RESULTS = {
     "Forecast",
     "FoundCameras",
     "GradientReport",
+    "Page",
     "RaymarchError",
     "Refinement",
     "Registration",
