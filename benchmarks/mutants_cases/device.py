@@ -251,7 +251,7 @@ FAULTS = [
     Fault(
         "after a kernel of ours all others are compiled without the analysis of flow",
         "_compile_without_flow",
-        "    config.cfg_optimization = flow",
+        "    config.cfg_optimization, config.advanced_optimization = before",
         "    config.cfg_optimization = False",
         (TRACING + "test_flow_is_left_out_of_one_kernel_alone",),
     ),

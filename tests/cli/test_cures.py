@@ -279,8 +279,8 @@ NO_MESSAGE = re.compile(
     r"[<\n]|--set|NAME=VALUE|run_name=|\?|Views\(|Fit\(|slots=|folder=True|in Python[:,] |^, \w+=|^sorted\("
 )
 RECIPE = re.compile(
-    r"\b(objective=)?(rm|np|numpy|h5py|tifffile|pydicom|zarr|nibabel|SimpleITK)\.\w+(\.\w+)*\(.*"
-)  # a line of Python
+    r"vdb_tool .*|\b(objective=)?(rm|np|numpy|h5py|tifffile|pydicom|zarr|nibabel|SimpleITK)\.\w+(\.\w+)*\(.*"
+)  # a line of Python, or of another program
 
 
 def test_no_message_of_a_verb_names_an_argument_of_python():

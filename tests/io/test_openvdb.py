@@ -343,7 +343,7 @@ def test_the_density_is_taken_of_several_grids_and_the_others_are_named(tmp_path
         grid.leaves = {(0, 0, 0): leaf(grid.kind, seed=seed)}
     path = made(tmp_path, *grids)
     assert rm.load(path).name == "density"
-    assert "has grids heat, density, v, of which density is taken; channel=0 takes heat" in caplog.text
+    assert "has grids heat, density, v, of which density is taken; for heat choose one by channel=0" in caplog.text
     np.testing.assert_array_equal(rm.load(path, channel=0).values, dense(grids[0], (0, 0, 0), (8, 8, 8)))
     assert rm.describe(path, channel=0).name == "heat"
     refused(lambda: rm.load(path, time=1), "time is 1, but there is only one")

@@ -154,8 +154,11 @@ def test_openvdb_reads_fits_of_ours(how, tmp_path):
 @pytest.mark.parametrize("half", ["", "half"])
 def test_what_openvdb_writes_is_read(half, codec, tmp_path):
     path = tmp_path / "a.vdb"
+    if codec in ("blosc", ""):
+        require_extra("imagecodecs", "formats")
     ask(MAKE, path, half)
-    wanted = np.load(f"{path}.npz")
+    with np.load(f"{path}.npz") as file:
+        wanted = dict(file)
     if codec:
         tool("vdb_tool", "-read", path, "-write", f"codec={codec}", *["bits=16"] * bool(half), tmp_path / "b.vdb")
         path = tmp_path / "b.vdb"

@@ -90,7 +90,11 @@ class Program:
     """Taichi's program, as far as it compiles: it notes by which settings."""
 
     def __init__(self, fails=()):
-        self.settings, self.compiled, self.fails = SimpleNamespace(cfg_optimization=True), [], fails
+        self.settings, self.compiled, self.fails = (
+            SimpleNamespace(cfg_optimization=True, advanced_optimization=True),
+            [],
+            fails,
+        )
 
     def config(self):
         return self.settings
@@ -108,7 +112,7 @@ def test_flow_is_left_out_of_one_kernel_alone():
     program = Program(fails=("broken",))
     for kernel in ("sound", "broken"):
         compiler._compile_without_flow(program, kernel)
-        assert program.settings.cfg_optimization
+        assert program.settings.cfg_optimization and program.settings.advanced_optimization
     assert program.compiled == [("sound", False), ("broken", False)]
 
 
