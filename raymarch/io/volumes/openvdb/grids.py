@@ -180,11 +180,7 @@ def choose_grid(grids: Sequence[Grid], channel: int | None) -> Choice:
     left = [(i, one) for i, one in enumerate(channels) if one[0] not in taken and one[0].kind != "level set"]
     if any(grid not in taken for grid in grids):
         names = first_names([grid.name for grid in grids], 6)
-        more = (
-            f"; channel={left[0][0]} (--channel {left[0][0]} in the shell) takes {_channel_name(*left[0][1])}"
-            if left
-            else ""
-        )
+        more = f"; for {_channel_name(*left[0][1])} choose one by channel={left[0][0]}" if left else ""
         remarks.append(f"has grids {names}, of which {chosen.name[:40]} is taken{more}")
     return Choice(chosen, 0, colours, tuple(remarks))
 
