@@ -13,6 +13,7 @@ LENSES = (
     rm.Lens("radial8", (-0.1, 0.05, -0.01, 0.001, 0.001, 0.002)),
     rm.Lens("fisheye", (0.05, -0.01, 0.003, -0.0005)),
     rm.Lens("fov", (0.9,)),
+    rm.Lens("equirectangular"),
 )
 
 

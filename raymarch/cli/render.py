@@ -33,7 +33,11 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @viewpoints
 @options.clip_box
 @options.clip_plane
-@click.option("--out", required=True, help="Folder for PNG files, or a clip: .mp4, .webm (both by PyAV) or .gif.")
+@click.option(
+    "--out",
+    required=True,
+    help="Folder for PNG files; a clip: .mp4, .webm (both by PyAV) or .gif; of one picture a .png file.",
+)
 @clips.fps
 @clips.quality
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
@@ -68,21 +72,24 @@ def render(
     Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.
     """
     from raymarch.io.files.lock import lock_file
-    from raymarch.io.images.write import folder_named
+    from raymarch.io.images.write import folder_named, require_pictures
     from raymarch.io.volumes.volume_file import load
     from raymarch.views.views import require_colour
 
     viewpoints.require()
     reading.require_set(viewpoints.data, "--views DATA")
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
+    file = viewpoints.is_single and Path(out).suffix.lower() == ".png" and not Path(out).is_dir()
     if clip:
         clip.require()
+    elif file:
+        require_pictures([out], overwrite)
     else:
         require_not_given(["fps", "quality"], "is for a clip, and --out is a folder of pictures")
         folder_named(out, viewpoints.data)
         Clip.require_folder_name(out)
-    if clip and extras:
-        raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
+    if (clip or file) and extras:
+        raise click.UsageError("--extras are pictures beside it; give a folder as --out, or leave them out")
     volume = load(run, format=format)
     look = shown.look(volume, lit=not others)
     chosen = look.march
@@ -99,7 +106,7 @@ def render(
     pictures = _Pictures(out, extras, overwrite, _reach(volume, box, [camera for _, camera in named]))
     if clip:
         clip.require_one_size(named)
-    else:
+    elif not file:
         pictures.require([name for name, _ in named], viewpoints.data)
 
     from raymarch.cli.progress import CountProgress
@@ -108,11 +115,21 @@ def render(
         images = Images(
             renderer, named, behind, window, modes.renders_values(chosen), extras, progress, chosen.mode == "average"
         )
-        code = clip.write(images) if clip else pictures.write(images)
+        code = clip.write(images) if clip else _write_file(out, images, overwrite) if file else pictures.write(images)
     if chosen.shading is None:  # whose highlights are white by what they are
         images.say_what_is_bright()
     pictures.say()
     return code
+
+
+def _write_file(out: str, images: Images, overwrite: bool) -> int:
+    """Exit code 0, once the only picture is written."""
+    from raymarch.io.images.write import write_png
+
+    for _, image, _ in images:
+        write_png(out, image, overwrite=overwrite)
+        output.print_result(f"{out}: {image.shape[1]} x {image.shape[0]} pixels")
+    return 0
 
 
 @dataclass

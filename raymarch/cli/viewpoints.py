@@ -84,6 +84,13 @@ target = click.option(
     metavar="X,Y,Z",
     help="What --position looks at, the volume's middle if not given.",
 )
+panorama = click.option(
+    "--panorama",
+    type=Whole(2, MAX_SIDE),
+    metavar="WIDTH",
+    help="One picture of all around, longitude by latitude, WIDTH by half as many pixels; from --position, the volume's"
+    " middle if not given, its own middle toward --target.",
+)
 fov = click.option(
     "--fov", type=Real(1e-3, 179.99), help=f"Horizontal field of view [degree], {DEFAULT_FOV:g} if not given."
 )
@@ -105,16 +112,24 @@ class Viewpoints:
     position: list[float] | None = None
     target: list[float] | None = None
     fov: float | None = None
+    panorama: int | None = None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether they are one picture, which may be one file."""
+        return self.position is not None or self.panorama is not None
 
     def require(self) -> None:
         """UsageError for options that do not go together."""
         of_set = self.data is not None and self.path is None
-        if of_set + (self.orbit is not None) + (self.path is not None) + (self.position is not None) != 1:
-            ways = "--position X,Y,Z, --views DATA, --orbit COUNT or --path spiral|cameras|FILE.json"
+        if of_set + (self.orbit is not None) + (self.path is not None) + self.is_single != 1:
+            ways = "--position X,Y,Z, --panorama WIDTH, --views DATA, --orbit COUNT or --path spiral|cameras|FILE.json"
             raise click.UsageError(f"say where to look from: {ways}, one of them")
         if (self.path == "cameras") != (self.data is not None) and self.path is not None:
             raise click.UsageError("--path cameras goes through those of --views DATA; give both, or another path")
-        around = self.orbit is not None or self.path == "spiral" or self.position is not None
+        around = self.orbit is not None or self.path == "spiral" or self.is_single
+        if self.panorama is not None and self.orthographic:
+            raise click.UsageError("--panorama sees all around from one point, --orthographic from none; leave one out")
         if self.orthographic and not around:
             raise click.UsageError(
                 "--orthographic is for --orbit, --position and --path spiral; other cameras are what they are"
@@ -122,14 +137,20 @@ class Viewpoints:
         if self.up is not None and not around:
             raise click.UsageError("--up is for --orbit, --position and --path spiral; other cameras are what they are")
         for name, given, there, its, cure in (
-            ("--target", self.target, self.position is not None, "--position", "give it, or leave the target out"),
-            ("--fov", self.fov, self.position is not None, "--position", "other cameras have their own"),
+            ("--target", self.target, self.is_single, "--position", "give it, or leave the target out"),
+            (
+                "--fov",
+                self.fov,
+                self.position is not None and self.panorama is None,
+                "--position without --panorama",
+                "other cameras have their own",
+            ),
             (
                 "--size",
                 self.size,
-                not of_set,
+                not of_set and self.panorama is None,
                 "--orbit, --position and --path",
-                "the cameras of --views DATA are what they are",
+                "the cameras of --views DATA are what they are, and --panorama says its own width",
             ),
             ("--elevation", self.elevation, self.orbit is not None, "--orbit", "a spiral or a path has its own"),
             ("--frames", self.frames, self.path is not None, "--path", "--orbit COUNT says its own count"),
@@ -157,6 +178,8 @@ class Viewpoints:
         from raymarch.geometry.camera_path import reframe
 
         self.require()
+        if self.panorama is not None:
+            return [("0000", self._all_around(run, volume, look, points))]
         if self.position is not None:
             return [("0000", self._at(run, volume, look, points))]
         if self.data is not None and self.path is None:
@@ -175,6 +198,15 @@ class Viewpoints:
         target = ((points.min(0) + points.max(0)) / 2).tolist() if self.target is None else self.target
         how = {"up": self.up or look.up, "fov": self.fov or DEFAULT_FOV, "orthographic": self.orthographic}
         return ViewerCamera(position=self.position, target=target, width=width, height=height, **how).camera()  # type: ignore[arg-type]
+
+    def _all_around(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> Camera:
+        from raymarch.geometry.camera import Camera
+
+        if volume.ndc_from_world is not None and self.position is None:
+            raise click.UsageError(f"{run} has no middle to look from; give --position X,Y,Z")
+        middle = (points.min(0) + points.max(0)) / 2
+        eye = middle if self.position is None else self.position
+        return Camera.panorama(eye, self.target, self.up or look.up, width=self.panorama or IMAGE_SIDE)
 
     def _around(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> list[Camera]:
         from raymarch.errors import RaymarchError
@@ -260,7 +292,8 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
 def viewpoints(command: Any) -> Any:
     """Options of where to look from, given to a command as `viewpoints`, a record of them."""
     command = pack_options(Viewpoints, "viewpoints")(command)
-    for option in (fov, target, position, up, orthographic, size, frames, path, elevation, orbit, split, views):
+    of_one, of_many = (fov, target, panorama, position), (orthographic, size, frames, path, elevation, orbit)
+    for option in (*of_one, up, *of_many, split, views):
         command = option(command)
     return command
 

@@ -49,7 +49,7 @@ def lens_vector(camera: Camera) -> np.ndarray:
 def _numbers(
     lens: Lens, focal: tuple[float, float], principal: tuple[float, float], width: int, height: int
 ) -> tuple[float, ...]:
-    if lens.plain:
+    if lens.plain or lens.special:
         return (*focal, *principal, float(lens.kind), 1e30, max(focal), *lens.numbers)
     a, _ = lens.flattened((border_points(width, height) - principal) / np.array(focal))
     reach = min(lens.reach, MAX_CORNER_FACTOR * float(np.linalg.norm(a, axis=1).max()))
@@ -69,8 +69,8 @@ class StoreFields:
     `pixels` are those of all views in one run, RGBA; `place` is a view's (first pixel, first tile, width, height). Of a
     tile, `view` is the one it belongs to, `counting` has a bit for each pixel, row by row, that no mask takes out, and
     `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step, `chosen_error` what is
-    their error in it; `at_place` and `hits_of_run` are for those who choose and list. `parallel` says whether any
-    camera is orthographic.
+    their error in it; `at_place` and `hits_of_run` are for those who choose and list. `special` says whether any
+    camera is orthographic or a panorama.
     """
 
     pixels: ti.Field
@@ -89,7 +89,7 @@ class StoreFields:
     chosen_error: ti.Field
     at_place: ti.Field
     tile: int
-    parallel: bool
+    special: bool
 
 
 class ImageStore(Owner[StoreFields]):
@@ -109,7 +109,7 @@ class ImageStore(Owner[StoreFields]):
 
     def __init__(self, views: Views, tile: int = TILE_SIDE, rays: int = 0):
         self._tile = min(tile, min(map(min, views.sizes)))
-        self._parallel = any(camera.lens.parallel for camera in views.cameras)
+        self._special = any(camera.lens.special for camera in views.cameras)
         self.views = len(views)
         places, tiles = _layout(views, self._tile)
 
@@ -119,7 +119,7 @@ class ImageStore(Owner[StoreFields]):
 
         self._drawn = max(rays // self._tile**2, len(tiles))
         room = (views.pixels, len(views), len(tiles), self._drawn)
-        self._own((self._tile, self._parallel), self._build, size_of, room=room, step=ROOM_STEP, require=require)
+        self._own((self._tile, self._special), self._build, size_of, room=room, step=ROOM_STEP, require=require)
         self._put(views, places, tiles)
 
     def put(self, views: Views) -> None:
@@ -157,7 +157,7 @@ class ImageStore(Owner[StoreFields]):
             chosen_error=ti.field(float),
             at_place=ti.field(ti.i32),
             tile=self._tile,
-            parallel=self._parallel,
+            special=self._special,
         )
         tree.dense(ti.i, pixels).place(f.pixels)
         tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)

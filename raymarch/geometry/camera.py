@@ -70,7 +70,8 @@ class Camera(ReadOnly):
 
     Attributes:
         world_from_camera: (4, 4) rigid transform, translation in world units.
-        focal: (horizontal, vertical) focal length [pixel], positive; of an orthographic camera pixels per world unit.
+        focal: (horizontal, vertical) focal length [pixel], positive; of an orthographic camera pixels per world unit,
+            of a panorama pixels per radian.
         principal: (u, v) of the principal point [pixel], the image's corner being (0, 0).
         width, height: size of the image [pixel].
         lens: its distortion; a pinhole has none.
@@ -168,6 +169,28 @@ class Camera(ReadOnly):
         focal = (width / size, width / size)
         return cls(look_at(eye, target, up), focal, (width / 2, height / 2), width, height, Lens("orthographic"))
 
+    @classmethod
+    @checked(width=whole(2, MAX_SIDE))
+    def panorama(
+        cls, eye: Numbers, target: Numbers | None = None, up: Numbers = (0, 0, 1), *, width: int = 2048
+    ) -> Camera:
+        """Camera at `eye` that sees all around: an equirectangular image, `width` by half as many pixels.
+
+        Its middle looks at `target`, level along x if not given; columns are longitude, rows latitude.
+
+        Example:
+            >>> camera = Camera.panorama((0, 0, 1), width=8)
+            >>> pixels, distance = camera.project([(3.0, 0.0, 1.0), (0.0, -2.0, 1.0)])
+            >>> pixels.round(6).tolist(), distance.tolist()
+            ([[4.0, 2.0], [6.0, 2.0]], [3.0, 2.0])
+        """
+        if target is None:
+            ahead = np.array([1.0, 0.0, 0.0]) if abs(np.asarray(up, float)[0]) < np.linalg.norm(up) else np.eye(3)[1]
+            target = np.asarray(eye, float) + ahead
+        height = width // 2
+        focal = (width / (2 * np.pi), height / np.pi)
+        return cls(look_at(eye, target, up), focal, (width / 2, height / 2), width, height, Lens("equirectangular"))
+
     @property
     def position(self) -> np.ndarray:
         """Centre of projection (3,) in the world; parallel rays begin in the plane through it."""
@@ -210,7 +233,7 @@ class Camera(ReadOnly):
         """Projection of points (point, 3) of the world: (point, 2) [pixel], and depths (point,) [world unit].
 
         What lies behind the camera has a depth under 0. Of a fisheye depth is the distance, under 0 beyond the angle
-        that the lens can see; what is beyond it of another lens lies outside of the image.
+        that the lens can see; of a panorama the distance. What is beyond another lens lies outside of the image.
 
         Example:
             >>> pixels, depth = Camera.look_at((0, -4, 0), width=8, height=6).project(np.zeros((1, 3)))
@@ -262,6 +285,9 @@ def camera_card(camera: Camera) -> str:
     pose, lens, size = camera.world_from_camera, camera.lens, (camera.width, camera.height)
     fields = [2 * np.degrees(np.arctan(n / (2 * f))) for n, f in zip(size, camera.focal, strict=True)]
     across = [n / f for n, f in zip(size, camera.focal, strict=True)]
+    if lens.spherical:
+        fields = [float(np.degrees(angle)) for angle in across]
+    unit = " a world unit" if lens.parallel else " a radian" if lens.spherical else ""
     rows = [
         ("position", f"{numbers_text(pose[:3, 3])} world units"),
         ("looks along", numbers_text(-pose[:3, 2], 3)),
@@ -269,9 +295,10 @@ def camera_card(camera: Camera) -> str:
         ("image", f"{camera.width} x {camera.height} pixels"),
         ("field of view", None if lens.parallel else f"{fields[0]:.4g} x {fields[1]:.4g} degrees"),
         ("parallel rays", f"{across[0]:.4g} x {across[1]:.4g} world units" if lens.parallel else None),
-        ("focal length", f"{numbers_text(camera.focal)} pixels" + (" a world unit" if lens.parallel else "")),
+        ("focal length", f"{numbers_text(camera.focal)} pixels{unit}"),
         ("principal point", f"{numbers_text(camera.principal)} pixels"),
-        ("distortion", "none" if lens.plain else f"{lens.model}: {numbers_text(lens.coefficients)}"),
+        ("distortion", f"{lens.model}: {numbers_text(lens.coefficients)}" if lens.names else "none"),
+        ("projection", "longitude and latitude" if lens.spherical else None),
     ]
     return card_html("Camera", rows, [_image_sketch(camera)])
 

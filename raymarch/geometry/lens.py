@@ -21,6 +21,7 @@ from raymarch.geometry.lens_distortion import (
     LENS_NUMBERS,
     PARALLEL,
     PINHOLE,
+    SPHERE,
     TANGENTS,
     distort,
     distortion_slopes,
@@ -32,6 +33,7 @@ from raymarch.geometry.lens_distortion import (
 
 VIEW_AXIS = np.array([0.0, 0.0, -1.0])  # of a camera, in its own axes
 OPENCV_FROM_CAMERA = np.array([1.0, -1.0, -1.0])  # camera axes to those of OpenCV: y down, z ahead
+SPHERE_EDGE = np.array([np.pi, np.pi / 2]) * 1.01  # longitude and latitude [radian], and a little for focals that move
 MAX_RESIDUAL = 1e-10  # of what is left of a direction's equation, in focal lengths
 
 
@@ -54,6 +56,7 @@ MODELS = {
     "fisheye": LensModel(ANGLES, ("k1", "k2", "k3", "k4"), (0, 1, 2, 8)),
     "fov": LensModel(FOV, ("omega",), (0,)),
     "orthographic": LensModel(PARALLEL, (), ()),
+    "equirectangular": LensModel(SPHERE, (), ()),
 }
 MAX_COEFFICIENT = 1e6  # of a coefficient
 
@@ -77,7 +80,8 @@ class Lens:
         model: "pinhole" has no coefficients, "simple_radial" k1, "radial" k1 k2, "opencv" k1 k2 k3 p1 p2, "full_opencv"
             k1 k2 k3 p1 p2 k4 k5 k6 (rational), "radial8" k1 k2 k3 k4 p1 p2 (k4 r^8 in the numerator), "fisheye" k1 k2
             k3 k4 (equidistant; angles of 90 degrees and more too), "fov" omega [radian], "orthographic" none:
-            rays are parallel, and a focal length is in pixels per world unit.
+            rays are parallel, and a focal length is in pixels per world unit; "equirectangular" none: u is longitude, v
+            latitude, of up to 360 x 180 degrees, and a focal length is in pixels per radian.
         coefficients: in this order, no units.
 
     Raises RaymarchError for a model that there is not, too many or too few coefficients.
@@ -116,9 +120,19 @@ class Lens:
         return self.kind in (PINHOLE, PARALLEL)
 
     @property
+    def spherical(self) -> bool:
+        """Whether pixels are longitude and latitude: an equirectangular image, which sees all around."""
+        return self.kind == SPHERE
+
+    @property
     def parallel(self) -> bool:
         """Whether rays are parallel (orthographic projection): they differ in where they begin."""
         return self.kind == PARALLEL
+
+    @property
+    def special(self) -> bool:
+        """Whether kernels have a branch of its own for its rays: parallel ones, and those of longitude and latitude."""
+        return self.parallel or self.spherical
 
     @cached_property
     def numbers(self) -> np.ndarray:
@@ -130,7 +144,7 @@ class Lens:
     @cached_property
     def reach(self) -> float:
         """Radius of the undistorted plane up to which the lens can be inverted: a tangent, of a fisheye an angle."""
-        return np.inf if self.plain else fold_radius(self.kind, tuple(self.numbers))
+        return np.inf if not self.names else fold_radius(self.kind, tuple(self.numbers))
 
     def plane(self, directions: Numbers) -> np.ndarray:
         """Plane points (..., 2) [focal length] of directions (..., 3) in camera axes, of any length.
@@ -141,7 +155,7 @@ class Lens:
             raise RaymarchError("lens: an orthographic one has one direction for all pixels; project points instead")
         q = np.asarray(directions, float) * OPENCV_FROM_CAMERA
         undone = project_to_plane(self.kind, q)
-        return undone if self.plain else distort(self.kind, self.numbers, self.reach, undone)
+        return undone if self.plain or self.spherical else distort(self.kind, self.numbers, self.reach, undone)
 
     def directions(self, plane: Numbers) -> np.ndarray:
         """Unit directions (..., 3) in camera axes of plane points (..., 2).
@@ -153,7 +167,10 @@ class Lens:
         a, lost = self.flattened(np.asarray(plane, float).reshape(-1, 2))
         if lost.any():
             raise RaymarchError(self.folds(f"{np.hypot(*np.reshape(plane, (-1, 2))[np.argmax(lost)]):.3g}"))
-        if self.kind == ANGLES:
+        if self.spherical:
+            (longitude, latitude), level = a.T, np.cos(a[:, 1])
+            q = np.stack([level * np.sin(longitude), np.sin(latitude), level * np.cos(longitude)], axis=1)
+        elif self.kind == ANGLES:
             angle = np.linalg.norm(a, axis=1, keepdims=True)
             q = np.concatenate([a * np.sinc(angle / np.pi), np.cos(angle)], axis=1)
         else:
@@ -165,11 +182,18 @@ class Lens:
         """Points (n, 2) of the undistorted plane, and whether (n,) there is none: the polynomial turns back before."""
         if self.plain:
             return plane, np.zeros(len(plane), bool)
+        if self.spherical:
+            return plane, (np.abs(plane) > SPHERE_EDGE).any(1)
         a, left = undistort(self.kind, self.numbers, self.reach, plane)
         return a, ~(left <= MAX_RESIDUAL * (1 + np.abs(plane).max(1, initial=0)))
 
     def folds(self, there: str) -> str:
         """Message for a place of the plane that no direction goes to."""
+        if self.spherical:
+            return (
+                f"lens equirectangular: there is no direction at {there} radian off the centre, as an image has at most"
+                " 360 x 180 degrees; give width / (2 pi) as the focal length, or rm.Camera.panorama"
+            )
         numbers = ", ".join(f"{n} {x:g}" for n, x in zip(self.names, self.coefficients, strict=True))
         return (
             f"lens {self.model} ({numbers}) cannot be inverted at {there} focal lengths off the centre, as it folds"
@@ -188,7 +212,7 @@ class Lens:
         """d plane / d direction (n, 2, 3), and d plane / d coefficient (n, 2, number), at directions (n, 3)."""
         q = directions * OPENCV_FROM_CAMERA
         undone, by_direction = project_to_plane(self.kind, q), project_to_plane_slope(self.kind, q) * OPENCV_FROM_CAMERA
-        if self.plain:
+        if not self.names:
             return by_direction, np.zeros((len(q), 2, 0))
         by_point, by_number = distortion_slopes(self.kind, self.numbers, self.reach, undone)
         return by_point @ by_direction, by_number[..., list(MODELS[self.model].places)]
@@ -256,7 +280,8 @@ def project(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pixels (..., 2) and depths (...) of points (..., 3) in camera axes; those behind the camera have depths under 0.
 
-    Depth is along the axis, but of a fisheye the distance, which is under 0 beyond the angle that it can see.
+    Depth is along the axis, but of a fisheye the distance, which is under 0 beyond the angle that it can see, and of an
+    equirectangular image the distance.
 
     Example:
         >>> pixels, depth = project(np.array([2.0, 4.0, -2.0]), (10, 10), (20, 20))
@@ -269,7 +294,9 @@ def project(
     if lens.plain:
         with np.errstate(divide="ignore", invalid="ignore"):
             return principal + focal * PLANE_SIGNS * local[..., :2] / depth[..., None], depth
-    if lens.kind == ANGLES:
+    if lens.spherical:
+        depth = np.linalg.norm(local, axis=-1)
+    elif lens.kind == ANGLES:
         distance = np.linalg.norm(local, axis=-1)
         depth = np.where(depth >= distance * np.cos(lens.reach), distance, -distance)
     return np.asarray(principal) + np.asarray(focal) * lens.plane(local), depth

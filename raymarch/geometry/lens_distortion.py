@@ -1,8 +1,8 @@
 """Lens distortion on the image plane: value, slopes and inverse of the field's radial and tangential polynomials.
 
 A point `a` of the plane is where a direction goes without distortion, in focal lengths, x right and y down:
-(X / Z, Y / Z), or with `ANGLES` the angle to the axis [radian] that way. The nine numbers `k` are k1, k2, k3, p1, p2,
-k4, k5, k6, r8:
+(X / Z, Y / Z), with `ANGLES` the angle to the axis [radian] that way, or with `SPHERE` longitude and latitude [radian],
+which nothing distorts. The nine numbers `k` are k1, k2, k3, p1, p2, k4, k5, k6, r8:
 
     a (1 + k1 s + k2 s^2 + k3 s^3 + r8 s^4) / (1 + k4 s + k5 s^2 + k6 s^3) + tangential by p1, p2,   s = |a|^2
 
@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-PINHOLE, TANGENTS, ANGLES, FOV, PARALLEL = range(5)
+PINHOLE, TANGENTS, ANGLES, FOV, PARALLEL, SPHERE = range(6)
 LENS_NUMBERS = 9
 TINY_OMEGA = 1e-3  # under it the first terms of the series are exact to rounding
 MAX_NEWTON_STEPS = 60  # of Newton's method at most; six or so are used
@@ -29,6 +29,9 @@ FOLD_DIRECTIONS = 24  # directions of the plane along which a fold is looked for
 
 def project_to_plane(kind: int, q: np.ndarray) -> np.ndarray:
     """Plane points without distortion (..., 2) of points (..., 3), y down, z ahead."""
+    if kind == SPHERE:
+        x, y, z = np.moveaxis(np.asarray(q, float), -1, 0)
+        return np.stack([np.arctan2(x, z), np.arctan2(y, np.hypot(x, z))], axis=-1)
     if kind != ANGLES:
         with np.errstate(divide="ignore", invalid="ignore"):
             return q[..., :2] / q[..., 2:]
@@ -41,6 +44,8 @@ def project_to_plane(kind: int, q: np.ndarray) -> np.ndarray:
 
 def project_to_plane_slope(kind: int, q: np.ndarray) -> np.ndarray:
     """d plane point / d point (n, 2, 3)."""
+    if kind == SPHERE:
+        return _sphere_slope(q)
     x, z = q[:, :2], q[:, 2]
     out = np.zeros((len(q), 2, 3))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -59,6 +64,17 @@ def project_to_plane_slope(kind: int, q: np.ndarray) -> np.ndarray:
     out[:, :, :2] = scale[:, None, None] * np.eye(2) + bend[:, None, None] * x[:, :, None] * x[:, None, :]
     out[:, :, 2] = -x / whole[:, None]
     return out
+
+
+def _sphere_slope(q: np.ndarray) -> np.ndarray:
+    """d (longitude, latitude) / d point (n, 2, 3); infinite at the poles, where longitude is none."""
+    x, y, z = q.T
+    level = np.hypot(x, z)  # distance from the axis of the poles
+    whole = level**2 + y**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        longitude = np.stack([z, np.zeros_like(x), -x], axis=1) / (level**2)[:, None]
+        latitude = np.stack([-x * y / level, level, -z * y / level], axis=1) / whole[:, None]
+    return np.stack([longitude, latitude], axis=1)
 
 
 def distort(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ def groups_of(modes: Sequence[Mode], lens: Lens = PINHOLE_LENS) -> tuple[str, ..
         "colour": not mode.colour or mode.classifies,
         "background": not mode.background,
         "step": not mode.step,
-        "lens": lens.plain,
+        "lens": not lens.names,
         "table": not mode.classifies,
     }
     unseen |= {name: name not in mode.parameters for name in MODE_PARAMETERS}
@@ -71,7 +71,7 @@ def require_groups(names: Iterable[str], modes: Sequence[Mode], lens: Lens) -> N
     if mode.no_gradient:
         raise RaymarchError(mode.no_gradient)
     names = set(names)
-    if "lens" in names and lens.plain:
+    if "lens" in names and not lens.names:
         raise RaymarchError(NO_LENS_CURE)
     for name in sorted(names & {*GROUPS, *MODE_PARAMETERS, "table"} - set(groups_of(modes))):
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
@@ -153,7 +153,7 @@ Columns: TypeAlias = "str | Parameters | Sequence[str | Direction]"  # as `colum
 def group_shape(group: str, lens: Lens = PINHOLE_LENS) -> tuple[int, ...]:
     """Shape of a small group; RaymarchError for what is none, and for the lens of a pinhole."""
     GROUP("parameter", group)
-    if group == "lens" and lens.plain:
+    if group == "lens" and not lens.names:
         raise RaymarchError(NO_LENS_CURE)
     return (len(lens.names),) if group == "lens" else (SHAPES | MODE_PARAMETERS)[group]
 
@@ -185,7 +185,7 @@ def require_directions(
     shapes |= {"lens": (len(lens.names),), "table": (0 if table is None else len(table.values), 4)}
     for dot in given:
         for name, value in vars(dot).items():
-            if name == "lens" and value is not None and lens.plain:
+            if name == "lens" and value is not None and not lens.names:
                 raise RaymarchError(NO_LENS_CURE)
             if name == "table" and value is not None and table is None:
                 raise RaymarchError("table: the march has no transfer function; leave it out, or say mode='transfer'")

@@ -131,7 +131,7 @@ class Projection:
         else:
             by_plane, by_number = self.camera.lens.inverse_slopes(local)
             plane, d_plane = self.camera.lens.plane(local), np.einsum("rip,ri->rp", by_plane, d_local)
-            lens = None if self.camera.lens.plain else np.einsum("rin,ri->n", by_number, d_local)
+            lens = np.einsum("rin,ri->n", by_number, d_local) if self.camera.lens.names else None
         focal, principal_point = -(plane * d_plane).sum(0) / self.camera.focal, -d_plane.sum(0) / self.camera.focal
         moved = np.zeros((4, 4))
         moved[:3, :3] = origin.T @ seen.origin + index_direction.T @ seen.direction

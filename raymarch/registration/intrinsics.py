@@ -120,5 +120,5 @@ def require_common_lens(cameras: Sequence[Camera]) -> None:
     models = sorted({camera.lens.model for camera in cameras})
     if len(models) > 1:
         raise RaymarchError(f"cameras have lenses of models {', '.join(models)}, want one to move lens; leave lens out")
-    if cameras[0].lens.plain:
+    if not cameras[0].lens.names:
         raise RaymarchError(NO_LENS_CURE)

@@ -58,7 +58,7 @@ def rays_of_camera(buffer: RayBuffer, camera: Camera, at: int = 0) -> Fill:
 
     def fill(first: int, count: int, side: int = 1) -> np.ndarray:
         pixels = pixels_in_tiles(first, count, camera.width, camera.height)
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, side, camera.lens.parallel, at)
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, side, camera.lens.special, at)
         return pixels
 
     return fill

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 
+import click
 import numpy as np
 import pytest
 from PIL import Image
@@ -158,3 +159,22 @@ def test_a_failure_names_the_place_that_was_asked_for(tmp_path):
     with told, replacing_pictures(tmp_path, ["a.png"]) as place:
         write_one_of_several(place / "a.png", np.zeros((2, 2, 2)))
     assert names(tmp_path) == ["a.png"]
+
+
+def test_one_picture_may_be_one_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("v.npy", np.arange(27.0).reshape(3, 3, 3))
+    words = ["render", "v.npy", "--panorama", "16", "--position", "1,-9,1", "--out", "pano.png"]
+    assert cli.cli.main(words, standalone_mode=False) == 0
+    assert "pano.png: 16 x 8 pixels" in capsys.readouterr().out
+    with Image.open("pano.png") as image:
+        assert image.size == (16, 8)
+    for more, said in (
+        (["--extras"], "--extras are pictures beside it; give a folder"),
+        (["--size", "9"], "--panorama says its own width"),
+        (["--fov", "40"], "--fov is for --position without --panorama"),
+        (["--orthographic"], "leave one out"),
+        (["--orbit", "3"], "say where to look from"),
+    ):
+        with pytest.raises(click.UsageError, match=said):
+            cli.cli.main([*words, *more], standalone_mode=False)

@@ -64,7 +64,8 @@ def reconstruction(number, model, parameters, focals, count, width, height):
     for i, camera_id in enumerate((3, 11)):
         camera = pycolmap.Camera.create_from_model_name(camera_id, model, 35.0 + i, width, height)
         lens = 0.9 if model == "FOV" else rng.uniform(-0.02, 0.02, parameters - focals - 2)
-        camera.params = [*[35.0 + i, 36.5][:focals], 20.7, 14.1, *np.atleast_1d(lens)][:parameters]
+        if focals:  # a panorama's numbers are its width and height
+            camera.params = [*[35.0 + i, 36.5][:focals], 20.7, 14.1, *np.atleast_1d(lens)][:parameters]
         made.add_camera_with_trivial_rig(camera)
     for i in range(count):
         image = pycolmap.Image()

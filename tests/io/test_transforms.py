@@ -123,10 +123,18 @@ def test_a_lens_is_read_as_its_keys_say(what, tmp_path):
     assert load(write_transforms(tmp_path / "set", **keys)).cameras[2].lens == lens
 
 
+def test_a_panorama_is_of_all_around_whatever_focal_length_is_there(tmp_path):
+    camera = load(write_transforms(tmp_path / "set", camera_model="EQUIRECTANGULAR")).cameras[1]
+    assert camera.lens.model == "equirectangular"
+    middles = np.array([(0.0, camera.height / 2), (camera.width / 2, 0.0)])
+    left_and_top = camera.lens.directions((middles - camera.principal) / camera.focal)
+    np.testing.assert_allclose(left_and_top, [(0, 0, 1), (0, 1, 0)], atol=1e-12)
+
+
 UNREAD = [f"{kind}_{eye}" for kind in ("OMNIDIRECTIONALSTEREO", "VR180") for eye in "LR"]
 
 
-@pytest.mark.parametrize("name", ["EQUIRECTANGULAR", "ORTHOPHOTO", "FISHEYE624", "FULL_OPENCV", *UNREAD])
+@pytest.mark.parametrize("name", ["ORTHOPHOTO", "FISHEYE624", "FULL_OPENCV", *UNREAD])
 def test_a_lens_that_is_not_read_is_refused_by_name(name, tmp_path):
     folder = write_transforms(tmp_path / "set", camera_model=name)
     refused(lambda: load(folder), f"camera_model is '{name}', want PINHOLE", "; undistort")

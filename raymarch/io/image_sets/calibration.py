@@ -106,6 +106,8 @@ def sized(
                 f"{where}: EXIF says that the image is mirrored ({orientation}), and its camera is of the one before;"
                 " write the image without that tag"
             )
+        if lens.spherical:
+            raise RaymarchError(f"{where}: EXIF turns a panorama ({orientation}); write it upright without that tag")
         stored = sized(world_from_camera, focal, principal, full, lens, before, where)
         return turned_upright(stored, QUARTERS[orientation])
     if not _alike(full, size):

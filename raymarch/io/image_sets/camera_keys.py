@@ -13,7 +13,13 @@ from raymarch.errors import RaymarchError, short_value
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.io.image_sets.calibration import name_errors, sized, stored_size
-from raymarch.io.image_sets.camera_models import UNDISTORT_CURE, brown_lens, simplest_lens
+from raymarch.io.image_sets.camera_models import (
+    SPHERE_MODEL,
+    UNDISTORT_CURE,
+    brown_lens,
+    focal_of_sphere,
+    simplest_lens,
+)
 from raymarch.io.image_sets.json_values import read_flag, read_matrix, read_number
 from raymarch.io.images.header import MAX_PIXELS
 from raymarch.views.world_origin import moved_pose
@@ -66,6 +72,9 @@ def camera_by_keys(
     full = [read_number(settings.get(name, size), f"{where}: {name}") for name, size in zip("wh", stored, strict=True)]
     pose = moved_pose(pose_by_keys(settings, where), origin)
     with name_errors(where):
+        if lens.spherical:  # of all around, whatever focal length is there
+            middle = [size / 2 for size in full]
+            return sized(pose, focal_of_sphere(full), middle, full, lens, (width, height), where, orientation)
         focal = _focal(settings, full, where)
         centre = [
             read_number(settings.get(f"c{a}", size / 2), f"{where}: c{a}") for a, size in zip("xy", full, strict=True)
@@ -143,8 +152,10 @@ def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
             raise RaymarchError(f"{where}: {term}; {UNDISTORT_CURE}")
     fisheye = is_fisheye(settings, where)
     model = settings.get("camera_model", PERSPECTIVE_MODELS[-1])
+    if model == SPHERE_MODEL:
+        return Lens("equirectangular")
     if model not in (*PERSPECTIVE_MODELS, FISHEYE_MODEL):
-        wanted = ", ".join([*PERSPECTIVE_MODELS, FISHEYE_MODEL])
+        wanted = ", ".join([*PERSPECTIVE_MODELS, FISHEYE_MODEL, SPHERE_MODEL])
         raise RaymarchError(f"{where}: camera_model is {short_value(model)}, want {wanted}; {UNDISTORT_CURE}")
     values = _distortion(settings, where)
     k, p = values[:4], values[4:]

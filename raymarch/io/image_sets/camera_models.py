@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ COLMAP_MODELS = {  # by the number that stands for it in binary files
     7: CameraModel("FOV", 2, "fov", (0,)),
     8: CameraModel("SIMPLE_RADIAL_FISHEYE", 1, "fisheye", (0, None, None, None)),
     9: CameraModel("RADIAL_FISHEYE", 1, "fisheye", (0, 1, None, None)),
+    17: CameraModel("EQUIRECTANGULAR", 0, "equirectangular"),  # whose two numbers are its width and height
 }
 UNREAD_COLMAP_MODELS = {  # what else COLMAP has, for messages
     10: "THIN_PRISM_FISHEYE",
@@ -50,9 +52,9 @@ UNREAD_COLMAP_MODELS = {  # what else COLMAP has, for messages
     14: "SIMPLE_FISHEYE",
     15: "FISHEYE",
     16: "EUCM",
-    17: "EQUIRECTANGULAR",
 }
 COLMAP_MODELS_BY_NAME = {model.name: model for model in COLMAP_MODELS.values()}
+SPHERE_MODEL = COLMAP_MODELS[17].name
 UNDISTORT_CURE = "undistort the images, as colmap image_undistorter does"
 FLAT_MODELS = (
     "simple_radial",
@@ -79,6 +81,16 @@ def camera_model(called: object, where: str) -> CameraModel:
             f"{UNDISTORT_CURE}"
         )
     return found
+
+
+def focal_of_sphere(full: Sequence[float]) -> tuple[float, float]:
+    """Focal lengths [pixel per radian] of an equirectangular image of all around, by its width and height [pixel].
+
+    Example:
+        >>> [round(focal, 3) for focal in focal_of_sphere((628, 314))]
+        [99.949, 99.949]
+    """
+    return full[0] / (2 * math.pi), full[1] / math.pi
 
 
 def lens_of(model: CameraModel, parameters: Sequence[float]) -> Lens:

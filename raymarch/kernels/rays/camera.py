@@ -3,7 +3,16 @@
 import taichi as ti
 
 from raymarch.kernels.numeric import UNIFORM_SCALE, hash_u32
-from raymarch.kernels.rays.lens import KIND, LENS_VECTOR, is_parallel, start_parallel, unproject, unproject_pinhole
+from raymarch.kernels.rays.lens import (
+    KIND,
+    LENS_VECTOR,
+    is_parallel,
+    is_spherical,
+    start_parallel,
+    unproject,
+    unproject_pinhole,
+    unproject_sphere,
+)
 
 # Supersampling: a pixel as the mean of the rays through the middles of its equal parts, a box filter of its area.
 #
@@ -27,20 +36,23 @@ def pixel_seen(rays: ti.template(), pixel, parts):
 
 
 @ti.func
-def pixel_ray(pose, lens, u, v, parallel: ti.template()):
+def pixel_ray(pose, lens, u, v, special: ti.template()):
     """Ray of a pixel: origin and unit direction through (u, v) [pixel].
 
-    Only where `parallel` may the lens have no centre: a branch more, and the compiler rounds all rays otherwise.
+    Only where `special` may the lens be orthographic or a panorama: with a branch more the compiler rounds all rays
+    otherwise.
     """
     origin, direction = ti.Vector.zero(float, 3), rotate(pose, unproject_pinhole(lens, u, v))
     if lens[KIND] > 0.5:
         direction = rotate(pose, unproject(lens, u, v))
     for a in ti.static(range(3)):
         origin[a] = pose[a, 3]
-    if ti.static(parallel):
+    if ti.static(special):
         if is_parallel(lens):
             origin += rotate(pose, start_parallel(lens, u, v))
             direction = rotate(pose, ti.Vector([0.0, 0.0, -1.0]))
+        elif is_spherical(lens):
+            direction = rotate(pose, unproject_sphere(lens, u, v))
     return origin, direction.normalized()
 
 
@@ -61,14 +73,14 @@ def rays_of_pixels(
     width: int,
     pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (pixel,)
     side: int,
-    parallel: ti.template(),
+    special: ti.template(),
     first: int,  # rays along a pixel's edge, whether rays are, the first's number
 ):
     """Rays through the middles of pixels' parts, or centres of pixels, which are numbered row by row."""
     for r in range(pixels.shape[0] * side * side):
         pixel = pixels[r // (side * side)]
         u, v = place_in_pixel(r % (side * side), side)
-        origin, direction = pixel_ray(pose, lens, pixel % width + u, pixel // width + v, parallel)
+        origin, direction = pixel_ray(pose, lens, pixel % width + u, pixel // width + v, special)
         rays.origin[first + r], rays.direction[first + r] = origin, direction
 
 
@@ -146,7 +158,7 @@ def draw_tiles(
         row += within // store.tile
         column += within % store.tile
         u, v = place_in_pixel(part, side)
-        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + u, row + v, store.parallel)
+        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + u, row + v, store.special)
         rays.origin[r], rays.direction[r] = origin + near * direction, direction
         if part == 0:
             target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0

@@ -9,7 +9,7 @@ import taichi as ti
 
 from raymarch import runtime
 
-ANGLES, FOV, PARALLEL = 2, 3, 4  # kinds, as in `geometry/lens_distortion`; 0 is the pinhole
+ANGLES, FOV, PARALLEL, SPHERE = 2, 3, 4, 5  # kinds, as in `geometry/lens_distortion`; 0 is the pinhole
 KIND, FOLD_RADIUS, FOLD_SLOPE, NUMBERS = 4, 5, 6, 7  # where they are in the vector
 LENS_NUMBERS = 9  # of the numbers
 TINY_OMEGA = 1e-3
@@ -115,16 +115,35 @@ def start_parallel(lens, u, v):
 @ti.func
 def is_parallel(lens):
     """Whether rays are parallel: an orthographic projection, of which a focal length is in pixels per world unit."""
-    return lens[KIND] > PARALLEL - 0.5
+    return ti.abs(lens[KIND] - PARALLEL) < 0.5
+
+
+@ti.func
+def is_spherical(lens):
+    """Whether pixels are longitude and latitude, of which a focal length is in pixels per radian."""
+    return lens[KIND] > SPHERE - 0.5
+
+
+@ti.func
+def unproject_sphere(lens, u, v):
+    """Unit direction in camera axes of (u, v) [pixel] of an equirectangular image."""
+    longitude, latitude = (u - lens[2]) / lens[0], (v - lens[3]) / lens[1]
+    level = ti.cos(latitude)
+    return ti.Vector([level * ti.sin(longitude), -ti.sin(latitude), -level * ti.cos(longitude)])
 
 
 @ti.func
 def project(lens, local):
-    """(u, v) [pixel] and depth of a point in camera axes, before the camera; of a fisheye the distance for depth."""
+    """(u, v) [pixel] and depth of a point in camera axes, before the camera; of a fisheye, and of an equirectangular
+    image, the distance for depth."""
     depth = -local[2]
     u, v = lens[2] + lens[0] * local[0] / depth, lens[3] - lens[1] * local[1] / depth
     if is_parallel(lens):
         u, v = lens[2] + lens[0] * local[0], lens[3] - lens[1] * local[1]
+    elif is_spherical(lens):
+        u = lens[2] + lens[0] * ti.atan2(local[0], depth)
+        v = lens[3] - lens[1] * ti.atan2(local[1], ti.sqrt(local[0] * local[0] + depth * depth))
+        depth = local.norm()
     elif lens[KIND] > 0.5:
         a = ti.Vector([local[0], -local[1]])
         if ti.abs(lens[KIND] - ANGLES) < 0.5:
@@ -148,6 +167,10 @@ def footprint(lens, local, depth, radius):
     reach = ti.cast(-1.0, float)
     if is_parallel(lens):
         reach = radius * lens[FOLD_SLOPE] + 1.0 if depth > 2.0 * radius else -1.0
+    elif is_spherical(lens):
+        level = ti.sqrt(local[0] ** 2 + local[2] ** 2)  # distance from the poles' axis, near which it is all around
+        if depth > 2.0 * radius and level > 1.1 * radius:
+            reach = ti.asin(radius / level) * lens[FOLD_SLOPE] + 1.0
     elif depth > 2.0 * radius * slant:
         reach = radius * slant / (depth - radius * slant) * lens[FOLD_SLOPE] * slant + 1.0
     return reach

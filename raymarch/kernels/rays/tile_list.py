@@ -20,7 +20,7 @@ RAYS_A_TILE = 5  # rays that tell of a tile: its middle's and its corners'
 @ti.func
 def ray_of(store: ti.template(), grid: ti.template(), view, u, v):
     """Ray through (u, v) [pixel] of a view, in index space."""
-    origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v, store.parallel)
+    origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v, store.special)
     return place_ray(grid, origin, direction)
 
 

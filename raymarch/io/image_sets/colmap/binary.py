@@ -110,7 +110,7 @@ def read_cameras(path: Path) -> dict[int, ModelCamera]:
     """Cameras of `cameras.bin`, by their numbers; RaymarchError for what is none, or of a model that is not read."""
     cameras: dict[int, ModelCamera] = {}
     with _records(path, "COLMAP's cameras.bin") as records:
-        count = records.count("cameras", CAMERA.size + 3 * COUNT.size)
+        count = records.count("cameras", CAMERA.size + 2 * COUNT.size)
         require_few(count, path)
         for i in range(count):
             records.at = f"camera {i} of {count}"

@@ -14,7 +14,7 @@ from raymarch.errors import RaymarchError, first_names, short_value
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets import llff
 from raymarch.io.image_sets.calibration import name_errors, sized
-from raymarch.io.image_sets.camera_models import lens_of
+from raymarch.io.image_sets.camera_models import focal_of_sphere, lens_of
 from raymarch.io.image_sets.colmap import binary, text
 from raymarch.io.image_sets.colmap.model import (
     FILE_KINDS,
@@ -244,6 +244,8 @@ def camera_of_image(
     pose = moved_pose(world_from_camera(image, where), origin)
     with name_errors(where):
         lens, focal = lens_of(camera.model, p), (p[0], p[focals - 1])
+        if lens.spherical:
+            focal, principal = focal_of_sphere(full), [size / 2 for size in full]
         return sized(pose, focal, principal, full, lens, (width, height), where, orientation, sensor=True)
 
 
