@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from raymarch.evaluation.metrics import ssim as ssim
     from raymarch.fitting.checkpoints.checkpoint import load_checkpoint as load_checkpoint
     from raymarch.fitting.checkpoints.checkpoint import save_checkpoint as save_checkpoint
-    from raymarch.fitting.checkpoints.checkpoints import Checkpoints as Checkpoints
+    from raymarch.fitting.checkpoints.saver import Checkpoints as Checkpoints
     from raymarch.fitting.fit import fit as fit
     from raymarch.fitting.fit_table import TableFit as TableFit
     from raymarch.fitting.fit_table import fit_table as fit_table
@@ -87,9 +87,9 @@ if TYPE_CHECKING:
     from raymarch.io.volumes.volume_file import load as load
     from raymarch.io.volumes.volume_file import save as save
     from raymarch.kernels.integrator.mode import Mode as Mode
-    from raymarch.meshing.surface_mesh import export_mesh as export_mesh
-    from raymarch.meshing.surface_mesh import isosurface_mesh as isosurface_mesh
-    from raymarch.meshing.surface_mesh import surface_points as surface_points
+    from raymarch.meshing.isosurface_mesh import export_mesh as export_mesh
+    from raymarch.meshing.isosurface_mesh import isosurface_mesh as isosurface_mesh
+    from raymarch.meshing.isosurface_mesh import surface_points as surface_points
     from raymarch.registration.refine import Refinement as Refinement
     from raymarch.registration.refine import refine as refine
     from raymarch.registration.register import Registration as Registration
@@ -143,7 +143,7 @@ _HOME = {
     "evaluation.held_out": ["evaluate"],
     "evaluation.metrics": ["psnr", "psnr_halves", "ssim"],
     "fitting.checkpoints.checkpoint": ["load_checkpoint", "save_checkpoint"],
-    "fitting.checkpoints.checkpoints": ["Checkpoints"],
+    "fitting.checkpoints.saver": ["Checkpoints"],
     "fitting.fit": ["fit"],
     "fitting.fit_table": ["TableFit", "fit_table"],
     "fitting.fitter": ["Fitter"],
@@ -173,7 +173,7 @@ _HOME = {
     "io.volumes.transfer_table": ["load_table", "save_table"],
     "io.volumes.volume_file": ["describe", "load", "save"],
     "kernels.integrator.mode": ["Mode"],
-    "meshing.surface_mesh": ["export_mesh", "isosurface_mesh", "surface_points"],
+    "meshing.isosurface_mesh": ["export_mesh", "isosurface_mesh", "surface_points"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
     "rendering.march_settings": ["March"],

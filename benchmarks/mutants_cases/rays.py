@@ -67,8 +67,8 @@ FAULTS = [
     Fault(
         "rays go through the upper edge of their pixels",
         "rays_of_pixels",
-        "pixel // width + v, parallel)",
-        "pixel // width + v - 0.5, parallel)",
+        "pixel // width + v, special)",
+        "pixel // width + v - 0.5, special)",
         (SKIPPING + "test_device_rays_are_the_cameras",),
     ),
     Fault(

@@ -15,8 +15,8 @@ FAULTS = [
     Fault(
         "an orbit and an image set may both be given",
         "Viewpoints.require",
-        "+ (self.path is not None) + (self.position is not None) != 1:",
-        "+ (self.path is not None) + (self.position is not None) < 1:",
+        "+ (self.path is not None) + self.is_single != 1:",
+        "+ (self.path is not None) + self.is_single < 1:",
         (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
     ),
     Fault(

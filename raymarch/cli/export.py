@@ -80,7 +80,7 @@ def export(
         raise click.UsageError("--faces is for meshes and --points for clouds of points; take one of them")
     from raymarch.io.meshes.mesh_file import offset_of, require_mesh_file
     from raymarch.io.volumes.volume_file import load
-    from raymarch.meshing.surface_mesh import export_mesh
+    from raymarch.meshing.isosurface_mesh import export_mesh
 
     require_mesh_file(out, points=points is not None, overwrite=overwrite)
     volume = load(run, format=format)

@@ -20,7 +20,7 @@ from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, pack_opt
 from raymarch.cli.set_options import SetReading, set_reading
 
 if TYPE_CHECKING:
-    from raymarch.fitting.checkpoints.checkpoints import Checkpoints
+    from raymarch.fitting.checkpoints.saver import Checkpoints
     from raymarch.fitting.fitter import Fitter
     from raymarch.fitting.forecast import Forecast
     from raymarch.fitting.report import Fit
@@ -82,7 +82,7 @@ class Saving:
     def require(self, data: str) -> Checkpoints:
         """Write check before anything is read: a volume can go there, it is not the image set, no checkpoint would be
         lost; where checkpoints go."""
-        from raymarch.fitting.checkpoints.checkpoints import Checkpoints
+        from raymarch.fitting.checkpoints.saver import Checkpoints
         from raymarch.io.files.authorship import require_other
         from raymarch.io.volumes.volume_file import require_target
 
@@ -339,7 +339,7 @@ def _say_moved(refinement: Refinement) -> None:
 def _report(result: Fit, kept: SavedVolume, views: Views, warnings: list[str], as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
     from raymarch.diagnosis.diagnose_fit import volume_findings
-    from raymarch.fitting.schedule import DONE, is_early
+    from raymarch.fitting.level_schedule import DONE, is_early
     from raymarch.geometry.ndc import near_plane_of
     from raymarch.volumes.samples import samples_text
 
@@ -410,7 +410,7 @@ def print_forecast(
     """Exit code, once the forecast is printed; RaymarchError where the fit would raise one."""
     from raymarch.fitting import forecast as cost
     from raymarch.fitting.forecast import forecast
-    from raymarch.fitting.schedule import describe_ending, is_early
+    from raymarch.fitting.level_schedule import describe_ending, is_early
     from raymarch.registration.refined_fit import forecast_refined
 
     output.print_note(

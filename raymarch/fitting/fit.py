@@ -10,7 +10,7 @@ from typing import Any
 from raymarch.arguments.checks import Numbers, callback, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.device.brick_grid import BrickGrid
-from raymarch.fitting.checkpoints.checkpoints import CHECKPOINTS, Checkpoints, CheckpointSaver
+from raymarch.fitting.checkpoints.saver import CHECKPOINTS, Checkpoints, CheckpointSaver
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import INTERRUPTED, Fit, NoStep, NotFinite, Report
 from raymarch.fitting.settings.settings import FitSettings, settings_for

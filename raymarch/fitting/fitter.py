@@ -23,12 +23,12 @@ from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.clock import Clock
+from raymarch.fitting.level_schedule import Position, Schedule, describe_ending, is_early
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan.budget import keeps_colours
 from raymarch.fitting.plan.plan import Plan, plan_fit
 from raymarch.fitting.pruning import Pruning, narrow, reopen
 from raymarch.fitting.report import Report, curves, require_finite, rows_of, volume_of
-from raymarch.fitting.schedule import Position, Schedule, describe_ending, is_early
 from raymarch.fitting.settings.optimiser import Rates
 from raymarch.fitting.settings.settings import FitSettings, settings_for
 from raymarch.fitting.table_activation import march_of

@@ -20,8 +20,8 @@ from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory, memory_of_rendering
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.level_schedule import Schedule
 from raymarch.fitting.plan.plan import Plan, plan_fit
-from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings.settings import FitSettings, settings_for
 from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import PIXELS_A_SIDE as PIXELS

@@ -16,8 +16,8 @@ import numpy as np
 from raymarch.arguments.checks import MAX_COORDINATE, Numbers, array
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints.checkpoint import DIFFERENT_CURE
-from raymarch.fitting.checkpoints.checkpoints import Checkpoints
-from raymarch.fitting.checkpoints.file import read_record
+from raymarch.fitting.checkpoints.checkpoint_file import read_record
+from raymarch.fitting.checkpoints.saver import Checkpoints
 from raymarch.fitting.fit import fit
 from raymarch.fitting.forecast import Forecast, forecast
 from raymarch.fitting.report import Fit

@@ -36,10 +36,10 @@ from raymarch.errors import RaymarchError
 from raymarch.evaluation import held_out
 from raymarch.fitting import fit as fitting
 from raymarch.fitting import save_fit
+from raymarch.fitting.level_schedule import describe_ending
 from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.report import NOT_FINITE, Fit, Report
 from raymarch.fitting.save_fit import save_volume
-from raymarch.fitting.schedule import describe_ending
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.boxes import affine_of_box, grid_of_box
 from raymarch.geometry.camera import Camera

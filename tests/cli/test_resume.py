@@ -16,7 +16,7 @@ from sets import write_set
 
 from raymarch import cli
 from raymarch.cli.progress import FitProgress
-from raymarch.fitting.checkpoints.file import read_record
+from raymarch.fitting.checkpoints.checkpoint_file import read_record
 from raymarch.io.volumes.volume_file import load
 
 FIT = "fit set --preset quick --steps 60 --resolution 8 --sh-degree 0 --box=-1,-1,-1,1,1,1 --set rays=64"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from raymarch.cli.fit import fit
-from raymarch.fitting.checkpoints.file import DATASETS, FORMAT, VERSION, read_record
+from raymarch.fitting.checkpoints.checkpoint_file import DATASETS, FORMAT, VERSION, read_record
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "checkpoints.md").read_text()
 FILE = TEXT.partition("## The file")[2]

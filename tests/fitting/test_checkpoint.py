@@ -21,8 +21,8 @@ from raymarch.device.brick_grid import BrickGrid
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints import checkpoints as module
 from raymarch.fitting.checkpoints.checkpoint import load_checkpoint, require_same, samples_of, save_checkpoint
-from raymarch.fitting.checkpoints.checkpoints import Checkpoints
-from raymarch.fitting.checkpoints.file import MAX_NOTE_LENGTH, Stream, read_record, write_streamed
+from raymarch.fitting.checkpoints.checkpoint_file import MAX_NOTE_LENGTH, Stream, read_record, write_streamed
+from raymarch.fitting.checkpoints.saver import Checkpoints
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_INTERVAL, Fitter
 from raymarch.fitting.plan import resolution
@@ -342,7 +342,7 @@ def test_a_full_disk_is_said_and_the_fit_goes_on(monkeypatch, tmp_path, caplog, 
     def full(file, at, data):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("raymarch.fitting.checkpoints.file._write_all", full)
+    monkeypatch.setattr("raymarch.fitting.checkpoints.checkpoint_file._write_all", full)
     with caplog.at_level(logging.WARNING):
         result = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, every=1e-9, resume=True))
     assert result_of(result.volume, result.history) == uncut()

@@ -17,12 +17,12 @@ import pytest
 import raymarch as rm
 from raymarch.evaluation.held_out import doubt_of_set
 from raymarch.evaluation.metrics import psnr, ssim
-from raymarch.fitting.checkpoints.checkpoints import Checkpoints
+from raymarch.fitting.checkpoints.saver import Checkpoints
 from raymarch.fitting.fit import fit
+from raymarch.fitting.level_schedule import DONE, describe_ending, is_early
 from raymarch.fitting.plan.bounds import frustum_for
 from raymarch.fitting.plan.budget import require_budget
 from raymarch.fitting.plan.survey import Survey
-from raymarch.fitting.schedule import DONE, describe_ending, is_early
 from raymarch.fitting.settings.objective import Objective, Regulariser
 from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.camera import Camera

@@ -28,6 +28,7 @@ from raymarch.fitting.forecast import (
     forecast,
     forecast_rendering,
 )
+from raymarch.fitting.level_schedule import FIRST_TIMED_PROGRESS, Schedule
 from raymarch.fitting.plan.budget import (
     images_of_fit,
     memory_of_fit,
@@ -38,7 +39,6 @@ from raymarch.fitting.plan.budget import (
 from raymarch.fitting.plan.plan import plan_fit
 from raymarch.fitting.plan.resolution import limit_resolution
 from raymarch.fitting.plan.survey import Survey
-from raymarch.fitting.schedule import FIRST_TIMED_PROGRESS, Schedule
 from raymarch.fitting.settings.settings import FitSettings, preset
 from raymarch.geometry.camera import Camera
 from raymarch.system.resources import workers

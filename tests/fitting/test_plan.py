@@ -17,10 +17,10 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter, forecast, pruning
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.level_schedule import Schedule
 from raymarch.fitting.plan import plan
 from raymarch.fitting.plan.resolution import footprint_of
 from raymarch.fitting.plan.survey import Survey
-from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings.settings import preset
 from raymarch.geometry.camera import Camera
 from raymarch.views.views import Views

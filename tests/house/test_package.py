@@ -39,7 +39,7 @@ OPTIONAL = {
 }  # a library of an extra, and the modules that know it
 EXAMPLES_OF_EXTRAS = {
     "raymarch.io.meshes.mesh_file": "trimesh",
-    "raymarch.meshing.surface_mesh": "skimage",  # trimesh is its neighbour in the same extra
+    "raymarch.meshing.isosurface_mesh": "skimage",  # trimesh is its neighbour in the same extra
     "raymarch.viewer.view": "websockets",
 }  # examples that cannot run without what an extra brings
 PUT_OFF = {f"raymarch.{name}" for name in ("bench.speed", "gradients.check_process", "gradients.linearised")}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.fitting.checkpoints.file import is_checkpoint
+from raymarch.fitting.checkpoints.checkpoint_file import is_checkpoint
 from raymarch.io.files.strict import parse_json
 from raymarch.io.image_sets.metashape import _exports
 from raymarch.io.videos.camera_path_file import load_camera_path

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.fitting.checkpoints.checkpoints import Checkpoints, CheckpointSaver
+from raymarch.fitting.checkpoints.saver import Checkpoints, CheckpointSaver
 from raymarch.io.files import lock as module
 from raymarch.io.files.lock import lock_file
 

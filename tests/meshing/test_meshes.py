@@ -14,7 +14,7 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import main
-from raymarch.meshing.surface_mesh import otsu
+from raymarch.meshing.isosurface_mesh import otsu
 from raymarch.volumes.harmonics import basis
 from raymarch.volumes.volume import seen_colours
 

@@ -14,8 +14,8 @@ from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints.checkpoint import save_checkpoint
-from raymarch.fitting.checkpoints.checkpoints import Checkpoints
-from raymarch.fitting.checkpoints.file import read_record
+from raymarch.fitting.checkpoints.checkpoint_file import read_record
+from raymarch.fitting.checkpoints.saver import Checkpoints
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import Forecast

@@ -23,7 +23,7 @@ from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.memory import NUMBERS_A_MOMENT
 from raymarch.errors import RaymarchError, short_value
-from raymarch.fitting.checkpoints.file import (
+from raymarch.fitting.checkpoints.checkpoint_file import (
     DAMAGE_CURE,
     MAX_NOTE_LENGTH,
     Stream,
@@ -32,9 +32,9 @@ from raymarch.fitting.checkpoints.file import (
     write_checkpoint,
 )
 from raymarch.fitting.fitter import REPORT_INTERVAL, Fitter
+from raymarch.fitting.level_schedule import Position
 from raymarch.fitting.plan.plan import Plan
 from raymarch.fitting.report import Report, require_finite, versions
-from raymarch.fitting.schedule import Position
 from raymarch.fitting.settings.optimiser import CHANGES
 from raymarch.geometry.boxes import require_affine
 from raymarch.kernels.field.bricks import BRICK_SAMPLES

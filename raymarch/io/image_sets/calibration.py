@@ -12,7 +12,7 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.io.image_sets.plausible import require_plausible
+from raymarch.io.image_sets.plausible_intrinsics import require_plausible
 from raymarch.io.images.header import SIDEWAYS_ORIENTATIONS
 
 CAMERA_FROM_OPENCV = np.diag([1.0, -1.0, -1.0, 1.0])  # camera axes of OpenCV: x right, y down, looking along z

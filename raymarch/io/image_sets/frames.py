@@ -18,7 +18,7 @@ import numpy as np
 from raymarch.errors import RaymarchError, first_names, one_line
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.frame_file import IS_THERE_HINT, RENAME_CURE, missing_hint, unique_names
-from raymarch.io.image_sets.plausible import doubts_of, few_odd
+from raymarch.io.image_sets.plausible_intrinsics import doubts_of, few_odd
 from raymarch.io.image_sets.read_options import ReadOptions
 from raymarch.io.images.decode import (
     decode,

@@ -20,7 +20,7 @@ from raymarch.kernels.integrator.lit import LIT_IMAGE, LIT_NORMAL
 from raymarch.kernels.integrator.loops import visit
 from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.integrator.scene import PULL, PUSH
-from raymarch.kernels.rays.root import find_hits, hit_of, slope_at_hit
+from raymarch.kernels.rays.first_hit import find_hits, hit_of, slope_at_hit
 
 
 @ti.func

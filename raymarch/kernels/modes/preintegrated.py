@@ -21,9 +21,9 @@ from raymarch.kernels.integrator.loops import end_adjoint, end_tangent, leave_se
 from raymarch.kernels.integrator.scene import LEVEL, PULL, PUSH, VALUE, segment_of
 from raymarch.kernels.modes.transfer import TRANSFER
 from raymarch.kernels.rays.cells import cell_at, exit_of, is_empty, is_inside, leave_empty, next_cell
+from raymarch.kernels.rays.first_hit import cubic_of
+from raymarch.kernels.rays.first_hit import cubic_value as cubic
 from raymarch.kernels.rays.knots import begin_cell, intervals_of, is_clear, move_by_value, next_knot
-from raymarch.kernels.rays.root import cubic_of
-from raymarch.kernels.rays.root import cubic_value as cubic
 
 # Of the four Gauss-Legendre points of 0..1 the first two, from 0, and their shares.
 OUTER_GAUSS, INNER_GAUSS = (0.06943184420297371, 0.17392742256872679), (0.33000947820757187, 0.3260725774312732)

@@ -13,8 +13,8 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.tables import knot_below
-from raymarch.kernels.rays.root import MAX_NEWTON_STEPS, extrema_of
-from raymarch.kernels.rays.root import cubic_value as cubic
+from raymarch.kernels.rays.first_hit import MAX_NEWTON_STEPS, extrema_of
+from raymarch.kernels.rays.first_hit import cubic_value as cubic
 
 PIECES = 3  # between a cell's ends and two extrema
 

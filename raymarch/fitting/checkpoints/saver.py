@@ -15,7 +15,7 @@ from raymarch.arguments.checks import flag, instance_of, optional
 from raymarch.arguments.declared import checked_field, validate_fields
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints.checkpoint import MINUTES, NOTE, bytes_of_checkpoint, load_checkpoint, save_checkpoint
-from raymarch.fitting.checkpoints.file import is_checkpoint, read_record
+from raymarch.fitting.checkpoints.checkpoint_file import is_checkpoint, read_record
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import NotFinite
 from raymarch.fitting.settings.settings import FitSettings
