@@ -24,7 +24,7 @@ from raymarch.gradients.parameters import Parameters
 from raymarch.html.card import card_html, html_of
 from raymarch.html.picture import curve
 from raymarch.kernels.fit.losses import count_targets
-from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.rendering.march_settings import March
 from raymarch.views.views import VIEWS, Views, require_colour
 from raymarch.volumes.transfer_function import MAX_OPACITY, TRANSFER, TransferFunction, table_picture

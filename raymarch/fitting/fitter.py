@@ -37,7 +37,7 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.html.card import card_html, html_of
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
-from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
+from raymarch.kernels.fit.targets import draw_tiles, jitter_parts
 from raymarch.rendering.march_settings import MARCH, March, set_ray_settings
 from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.renderer import BACKGROUND, render_camera

@@ -17,8 +17,8 @@ from raymarch.fitting.settings.settings import FitSettings
 from raymarch.fitting.table_activation import march_of
 from raymarch.kernels.field import occupancy
 from raymarch.kernels.fit.hull import bound_density
+from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.kernels.integrator.mark_seen import mark_seen
-from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.kernels.rays.tile_list import list_tiles
 from raymarch.volumes.transfer_function import TransferFunction
 

@@ -6,7 +6,7 @@ import drive
 import numpy as np
 import pytest
 
-from raymarch.kernels.rays.camera import jitter_parts
+from raymarch.kernels.fit.targets import jitter_parts
 
 PIXELS, SEED = 60, 3
 

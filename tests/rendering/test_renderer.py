@@ -19,7 +19,7 @@ from raymarch.evaluation.held_out import evaluate
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.fit.choice import choose_tiles
-from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.kernels.rays.tile_list import list_tiles
 from raymarch.rendering.march_settings import March, march_for, require_seen
 from raymarch.rendering.medium import VOLUMES, marches_for

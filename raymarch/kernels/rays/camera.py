@@ -1,4 +1,4 @@
-"""Rays of cameras: a run of pixels of one, or random tiles of many with the colours they should have."""
+"""Rays of cameras: those of a run of pixels, and where the pixels of tiles are."""
 
 import taichi as ti
 
@@ -105,14 +105,6 @@ def jitter_pixels(
         rays.jitter[r] = jitter_of_pixel(seed, pixels[r], phase, stretch)
 
 
-@ti.kernel
-def jitter_parts(rays: ti.template(), seed: int, step: int, count: int, parts: int, phase: float):  # RayFields, rays
-    """Jitter of a fit's step: rays begin up to `phase` of a step early, those of a pixel at equal distances."""
-    for r in range(count):
-        u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM_SCALE + (r % parts) / ti.cast(parts, float)
-        rays.jitter[r] = ti.Vector([ti.min(phase * (u - ti.floor(u)), 0.999999), 1.0])
-
-
 @ti.func
 def corner_of(store: ti.template(), t):
     """View, row and column of a tile's first pixel; tiles that would stick out are moved inside."""
@@ -136,34 +128,3 @@ def pixel_of(store: ti.template(), view, row, column):
 def pixel_counts(store: ti.template(), t, within):
     """Whether a tile's pixel counts: no mask takes it out."""
     return (ti.cast(store.counting[t], ti.i32) >> within) & 1
-
-
-@ti.kernel
-def draw_tiles(
-    rays: ti.template(),
-    store: ti.template(),  # RayFields (tile * pixel * part,), StoreFields
-    tiles: int,
-    side: int,
-    near: float,  # rays along a pixel's edge, near plane [world unit]
-):
-    """Rays of the tiles that were chosen: fill the buffer with their pixels, a target for each pixel.
-
-    The target's alpha is -1 where a mask takes the pixel out.
-    """
-    for r in range(tiles * store.tile * store.tile * side * side):
-        area, pixel, part = store.tile * store.tile, r // (side * side), r % (side * side)
-        tile, within = pixel // area, pixel % area
-        chosen = store.chosen[tile]
-        view, row, column = corner_of(store, chosen)
-        row += within // store.tile
-        column += within % store.tile
-        u, v = place_in_pixel(part, side)
-        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + u, row + v, store.special)
-        rays.origin[r], rays.direction[r] = origin + near * direction, direction
-        if part == 0:
-            target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
-            for c in ti.static(range(3)):
-                target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
-            if pixel_counts(store, chosen, within) == 0:
-                target[3] = -1.0
-            rays.target[pixel] = target

@@ -1,0 +1,48 @@
+"""What a step of a fit draws: the rays of random tiles of many views, and the colours that they should have.
+
+A view's exposure is undone on its photograph, so that what is rendered is compared without it.
+"""
+
+import taichi as ti
+
+from raymarch.kernels.numeric import UNIFORM_SCALE, hash_u32
+from raymarch.kernels.rays.camera import corner_of, pixel_counts, pixel_of, pixel_ray, place_in_pixel
+
+
+@ti.kernel
+def draw_tiles(
+    rays: ti.template(),
+    store: ti.template(),  # RayFields (tile * pixel * part,), StoreFields
+    tiles: int,
+    side: int,
+    near: float,  # rays along a pixel's edge, near plane [world unit]
+):
+    """Rays of the tiles that were chosen: fill the buffer with their pixels, a target for each pixel.
+
+    The target's alpha is -1 where a mask takes the pixel out.
+    """
+    for r in range(tiles * store.tile * store.tile * side * side):
+        area, pixel, part = store.tile * store.tile, r // (side * side), r % (side * side)
+        tile, within = pixel // area, pixel % area
+        chosen = store.chosen[tile]
+        view, row, column = corner_of(store, chosen)
+        row += within // store.tile
+        column += within % store.tile
+        u, v = place_in_pixel(part, side)
+        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + u, row + v, store.special)
+        rays.origin[r], rays.direction[r] = origin + near * direction, direction
+        if part == 0:
+            target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
+            for c in ti.static(range(3)):
+                target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
+            if pixel_counts(store, chosen, within) == 0:
+                target[3] = -1.0
+            rays.target[pixel] = target
+
+
+@ti.kernel
+def jitter_parts(rays: ti.template(), seed: int, step: int, count: int, parts: int, phase: float):  # RayFields, rays
+    """Jitter of a fit's step: rays begin up to `phase` of a step early, those of a pixel at equal distances."""
+    for r in range(count):
+        u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM_SCALE + (r % parts) / ti.cast(parts, float)
+        rays.jitter[r] = ti.Vector([ti.min(phase * (u - ti.floor(u)), 0.999999), 1.0])
