@@ -47,7 +47,7 @@ def fitter():
     """A fit whose device memory is given back."""
     made = object.__new__(rm.Fitter)
     own = {"views": VIEWS, "settings": rm.preset("quick"), "history": list(REPORTS), "box": BALL.box, "steps_done": 75}
-    vars(made).update(own, clock=Clock(0.0), schedule=rm.fitting.schedule.Schedule.of(own["settings"]))
+    vars(made).update(own, clock=Clock(0.0), schedule=rm.fitting.level_schedule.Schedule.of(own["settings"]))
     return made
 
 

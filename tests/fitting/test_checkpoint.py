@@ -19,7 +19,7 @@ from whole import whole
 
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.errors import RaymarchError
-from raymarch.fitting.checkpoints import checkpoints as module
+from raymarch.fitting.checkpoints import saver as module
 from raymarch.fitting.checkpoints.checkpoint import load_checkpoint, require_same, samples_of, save_checkpoint
 from raymarch.fitting.checkpoints.checkpoint_file import MAX_NOTE_LENGTH, Stream, read_record, write_streamed
 from raymarch.fitting.checkpoints.saver import Checkpoints

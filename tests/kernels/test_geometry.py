@@ -77,7 +77,7 @@ def test_every_lens_passes_the_dot_test_and_the_difference():
         for lens in (rm.Lens("orthographic"), *LENSES):
             seen.set_camera(replace(plain, lens=lens), EXPOSURE)
             rows = check_rows(seen, ["pose", "focal", "principal_point", *(["lens"] if lens.names else [])], pairs=3)
-            assert seen.groups[-1] == ("box" if lens.plain else "lens")
+            assert seen.groups[-1] == ("lens" if lens.names else "box")
             for row in rows:
                 assert row.dot < 1e-12, (lens, row)
                 assert row.difference < 1e-7, (lens, row)
