@@ -12,8 +12,8 @@ LENSES = (
     rm.Lens("full_opencv", (0.3, 0.1, 0.02, 0.001, -0.002, 0.2, 0.05, 0.01)),
     rm.Lens("radial8", (-0.1, 0.05, -0.01, 0.001, 0.001, 0.002)),
     rm.Lens("fisheye", (0.05, -0.01, 0.003, -0.0005)),
-    rm.Lens("fov", (0.9,)),
     rm.Lens("equirectangular"),
+    rm.Lens("fov", (0.9,)),
 )
 
 

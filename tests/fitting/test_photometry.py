@@ -17,7 +17,7 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.settings.settings import preset
 from raymarch.kernels.fit.photometry import add_photometry
-from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.views.exposure import NEUTRAL_EXPOSURE, exposures_of, moments, normalise_exposures
 from raymarch.views.views import Views
 

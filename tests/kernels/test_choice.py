@@ -133,7 +133,7 @@ def test_errors_are_the_same_whichever_thread_is_first():
 @pytest.mark.parametrize("side", [1, 2])
 def test_errors_are_those_of_the_colours_and_the_mean_follows(store, side):
     from raymarch.kernels.fit.choice import note_errors
-    from raymarch.kernels.rays.camera import draw_tiles
+    from raymarch.kernels.fit.targets import draw_tiles
 
     rng, behind = np.random.default_rng(5), np.array([0.2, 0.5, 0.9])
     store.set_errors(np.full(store.tiles, 1e9), 1e9)

@@ -12,7 +12,8 @@ import raymarch as rm
 from raymarch.device.image_store import ImageStore, lens_vector
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.fit.hull import visual_hull
-from raymarch.kernels.rays.camera import draw_tiles, pixel_ray
+from raymarch.kernels.fit.targets import draw_tiles
+from raymarch.kernels.rays.camera import pixel_ray
 from raymarch.kernels.rays.lens import LENS_VECTOR, project
 
 CAMERAS = [*WITH_CENTRE, ORTHOGRAPHIC]
