@@ -252,6 +252,7 @@ np.save(os.path.join(folder, "fog.npy"), picture.reshape(told["size"][1], told["
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("shift", "least"), [(0, 30), (-0.5, 60)])
 def test_blender_draws_a_grey_fog_as_raymarch_does(shift, least, tmp_path):
     """In linear light. Cycles has each sample half a voxel further along each axis, which a shift makes up for."""

@@ -513,6 +513,7 @@ def test_no_pixel_of_a_large_picture_is_left_out_of_a_sheet(shape):
         assert reduce_picture(one).max() > 0
 
 
+@pytest.mark.whole
 def test_a_name_in_letters_that_no_font_here_has_is_drawn_without_a_word():
     image = RNG.uniform(0, 1, (12, 16, 3))
     assert picture_of(lambda: plot.error_sheet([image], [image], ["\u5199\u771f"])).std() > 0
