@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import signal
@@ -173,3 +174,13 @@ def refusal_of(saving):
     with pytest.raises(RaymarchError) as refused, saving.alone():
         pass
     return str(refused.value)
+
+
+def test_a_full_disk_is_told_and_no_lock_is_left(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("raymarch.io.files.lock.os.write", full)
+    with pytest.raises(RaymarchError, match="(?i)space"), lock_file(tmp_path / "v.h5"):
+        pass
+    assert not list(tmp_path.iterdir())

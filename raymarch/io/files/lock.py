@@ -84,7 +84,8 @@ def _take_lock(place: Path, path: str | os.PathLike[str], cure: str) -> int:
             if not _is_free(descriptor):
                 raise RaymarchError(f"{path}: {_holder(descriptor, place)} writes it; wait until it ends, or {cure}")
             if os.fstat(descriptor).st_nlink and _is_same(descriptor, place):
-                _sign(descriptor)
+                with system_refusals(path), _removed_if_unsigned(place):
+                    _sign(descriptor)
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -142,6 +143,17 @@ def _is_same(descriptor: int, place: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), os.stat(place))
     except OSError:
         return False
+
+
+@contextlib.contextmanager
+def _removed_if_unsigned(place: Path) -> Iterator[None]:
+    """Context that leaves no empty lock file where the disk is full."""
+    try:
+        yield
+    except OSError:
+        with contextlib.suppress(OSError):
+            place.unlink()
+        raise
 
 
 def _sign(descriptor: int) -> None:
