@@ -17,6 +17,7 @@ from raymarch.arguments.checks import (
     instance_of,
     number,
     numeric,
+    optional,
     shape_of,
     vector,
     whole,
@@ -25,7 +26,7 @@ from raymarch.arguments.checks import (
 from raymarch.arguments.declared import checked, suggest_names
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import LENS, PINHOLE_LENS, Lens, project, ray_starts, require_invertible, unproject
-from raymarch.geometry.pose import look_at, require_rigid
+from raymarch.geometry.pose import POSITION, look_at, require_rigid
 from raymarch.geometry.rays import Rays
 from raymarch.html.card import card_html, html_of, numbers_text
 from raymarch.html.picture import sketch
@@ -170,13 +171,14 @@ class Camera(ReadOnly):
         return cls(look_at(eye, target, up), focal, (width / 2, height / 2), width, height, Lens("orthographic"))
 
     @classmethod
-    @checked(width=whole(2, MAX_SIDE))
+    @checked(eye=POSITION, target=optional(POSITION), up=POSITION, width=whole(2, MAX_SIDE))
     def panorama(
         cls, eye: Numbers, target: Numbers | None = None, up: Numbers = (0, 0, 1), *, width: int = 2048
     ) -> Camera:
         """Camera at `eye` that sees all around: an equirectangular image, `width` by half as many pixels.
 
-        Its middle looks at `target`, level along x if not given; columns are longitude, rows latitude.
+        Its middle looks at `target`, if not given across `up` along the axis that is most so; columns are longitude,
+        rows latitude.
 
         Example:
             >>> camera = Camera.panorama((0, 0, 1), width=8)
@@ -185,8 +187,8 @@ class Camera(ReadOnly):
             ([[4.0, 2.0], [6.0, 2.0]], [3.0, 2.0])
         """
         if target is None:
-            ahead = np.array([1.0, 0.0, 0.0]) if abs(np.asarray(up, float)[0]) < np.linalg.norm(up) else np.eye(3)[1]
-            target = np.asarray(eye, float) + ahead
+            axis = np.eye(3)[np.argmin(np.abs(up))]
+            target = eye + axis - np.dot(axis, up) / max(np.dot(up, up), 1e-300) * np.asarray(up)
         height = width // 2
         focal = (width / (2 * np.pi), height / np.pi)
         return cls(look_at(eye, target, up), focal, (width / 2, height / 2), width, height, Lens("equirectangular"))

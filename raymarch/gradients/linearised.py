@@ -197,9 +197,14 @@ class Linearised(Holder):
                 f"volume has {volume.shape} samples, want {self.volume.shape} at the same places; make another"
                 " Linearised"
             )
-        self.medium.volume = self.volume = volume
-        self.volumes = [volume]
-        self.medium.load()
+        before, self.medium.volume = self.volume, volume
+        try:
+            self.medium.load()
+        except RaymarchError:  # of another degree, or bricks that there is no room for
+            self.medium.volume = before
+            self.medium.load()
+            raise
+        self.volume, self.volumes = volume, [volume]
         self._set_viewpoint(self.viewpoint)
 
     def move(self, by: Parameters) -> None:

@@ -69,3 +69,16 @@ def test_pixels_beyond_all_around_are_refused_with_a_cure():
     with pytest.raises(rm.RaymarchError, match=r"at most 360 x 180 degrees; give width / \(2 pi\)"):
         rm.Camera(pose, (10.0, 10.0), (64, 32), 128, 64, rm.Lens("equirectangular"))
     assert rm.Camera(pose, (128 / (2 * np.pi),) * 2, (64, 32), 128, 64, rm.Lens("equirectangular")).width == 128
+
+
+@pytest.mark.parametrize("up", [(0, 0, 1), (1, 0, 0), (1, 0, 1), (0.2, -3, 0.1)])
+def test_the_middle_is_level_across_up_where_no_target_is_given(up):
+    ahead = -rm.Camera.panorama((1, 2, 3), up=up).world_from_camera[:3, 2]
+    assert abs(np.dot(ahead, up)) < 1e-12 * np.linalg.norm(up)
+
+
+@pytest.mark.parametrize("wrong", [{"up": "z"}, {"eye": (0, 0)}, {"eye": (np.nan, 0, 0)}, {"up": (0, 0, 0)}])
+def test_a_wrong_place_of_a_panorama_is_one_line(wrong):
+    with pytest.raises(rm.RaymarchError) as caught:
+        rm.Camera.panorama(**{"eye": (0, 0, 0), **wrong})
+    assert "\n" not in str(caught.value)

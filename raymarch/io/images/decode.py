@@ -31,6 +31,7 @@ from raymarch.views.resize import SHRINKING_BYTES_A_PIXEL, shrink, shrink_mask
 
 MAX_LABELS = 32  # the highest number of an object in a mask that has 255 too
 MIN_LABELLED_FRACTION = 0.005  # of a mask's pixels that such numbers have
+VIDEO_BLACK, VIDEO_WHITE = 16, 235  # of a mask that went through a video: its black and white, or nearer to them
 DECODING_BYTES_A_PIXEL = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
 TURN_UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
     2: lambda image: image[:, ::-1],
@@ -186,8 +187,9 @@ def _labels(path: Path, values: np.ndarray) -> bool:
         )
     numbers = np.unique(grey)
     dark = (grey > 0) & (grey <= 127)
-    # Of two values the darker one is black, as another program rounds it.
-    if 127 < grey.max() < 255 and 2 < len(numbers) <= MAX_LABELS and dark.mean() >= MIN_LABELLED_FRACTION:
+    is_two_tone = len(numbers) == 2 and numbers[0] <= VIDEO_BLACK and numbers[1] >= VIDEO_WHITE
+    few_values = 127 < grey.max() < 255 and len(numbers) <= MAX_LABELS and not is_two_tone
+    if few_values and dark.mean() >= MIN_LABELLED_FRACTION:
         found = ", ".join(map(str, numbers[:6])) + ", .." * (len(numbers) > 6)
         raise RaymarchError(
             f"{path}: mask has the values {found}: labels or greys, of which nobody can tell which count; write 0 where"

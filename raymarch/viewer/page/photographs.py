@@ -17,7 +17,10 @@ STILL_QUALITY = 90
 
 
 def straight(camera: Camera) -> Camera:
-    """Camera of the same pose and focal length without distortion, which the page's rays have none of."""
+    """Camera of the same pose and focal length without distortion, which the page's rays have none of; of a panorama,
+    which has no focal length, a quarter of it about its middle."""
+    if camera.lens.spherical:
+        return Camera.from_fov(camera.world_from_camera, np.pi / 2, camera.width, camera.height)
     return camera if camera.lens.plain or camera.lens.parallel else replace(camera, lens=PINHOLE_LENS)
 
 
