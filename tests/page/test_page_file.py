@@ -165,3 +165,15 @@ def test_a_photograph_through_a_lens_is_straightened():
     seen, _ = bent.project(rays.origin + rays.direction)
     inside = (seen[:, 0] > 1) & (seen[:, 0] < 63)
     assert inside.sum() > 40 and np.abs(row - (seen[:, 0] - 0.5))[inside].max() < 1
+
+
+def test_a_photograph_of_all_around_is_its_middle_with_a_field_of_view_of_a_quarter_turn():
+    from raymarch.viewer.page.photographs import straight, straightened
+
+    around = rm.Camera.panorama((0, 0, 0), width=128)
+    _, direction = np.divmod(np.arange(64 * 128), 128)
+    image = np.repeat(direction.reshape(64, 128, 1), 3, axis=2).astype(np.uint8)  # its column at each pixel
+    plain, seen = straight(around), straightened(image, around)
+    assert np.isclose(2 * np.arctan(plain.width / 2 / plain.focal[0]), np.pi / 2)
+    columns, _ = around.project(plain.rays().direction)
+    np.testing.assert_allclose(seen[..., 0].ravel(), columns[:, 0] - 0.5, atol=0.51)
