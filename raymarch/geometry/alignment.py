@@ -71,8 +71,12 @@ def _match_sight(found: np.ndarray, cameras: Sequence[Camera], onto: Sequence[Ca
                 _pixels(other, corners),
             )
             use = (near > MIN_DISTANCE_FRACTION * reach) & (too > MIN_DISTANCE_FRACTION * reach)
-            J = (slope[use] @ moves[use]).reshape(-1, 7)  # of the points; the cameras move the other way
-            H, g = H + J.T @ J, g + J.T @ (here - there)[use].ravel()
+            gap, weight = here - there, np.ones_like(here)
+            if other.lens.spherical:
+                gap, weight = _on_the_sphere(other, gap, there)
+            # slopes of the points; the cameras move the other way
+            J = (weight[use, :, None] * (slope[use] @ moves[use])).reshape(-1, 7)
+            H, g = H + J.T @ J, g + J.T @ (weight * gap)[use].ravel()
         if not np.linalg.cond(H) < 1e12:
             return found  # too few points in front of too few cameras
         step = np.linalg.solve(H, g)
@@ -81,6 +85,14 @@ def _match_sight(found: np.ndarray, cameras: Sequence[Camera], onto: Sequence[Ca
         about[:3, 3] = reach * step[:3] + middle - about[:3, :3] @ middle
         found = about @ found
     return found
+
+
+def _on_the_sphere(camera: Camera, gap: np.ndarray, pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gaps (n, 2) [pixel] of a panorama the short way around, and their weights: columns are narrow near a pole."""
+    around = 2 * np.pi * camera.focal[0]
+    latitude = (pixels[:, 1] - camera.principal[1]) / camera.focal[1]
+    gap = np.stack([(gap[:, 0] + around / 2) % around - around / 2, gap[:, 1]], axis=1)
+    return gap, np.stack([np.cos(latitude), np.ones(len(gap))], axis=1)
 
 
 def _pixels(camera: Camera, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

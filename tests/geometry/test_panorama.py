@@ -5,6 +5,8 @@ import pytest
 from skips import require_extra
 
 import raymarch as rm
+from raymarch.geometry.alignment import similarity, transform_camera
+from raymarch.geometry.pose import exp_rigid
 
 
 def pixels(camera, count=2000):
@@ -82,3 +84,16 @@ def test_a_wrong_place_of_a_panorama_is_one_line(wrong):
     with pytest.raises(rm.RaymarchError) as caught:
         rm.Camera.panorama(**{"eye": (0, 0, 0), **wrong})
     assert "\n" not in str(caught.value)
+
+
+def test_panoramas_of_a_moved_world_are_aligned_whatever_lies_behind_their_seams():
+    rng, move = np.random.default_rng(0), exp_rigid([0.3, -0.2, 0.1, 0.1, 0.3, -0.2])
+    move[:3, :3] *= 1.1
+    true = [rm.Camera.panorama(eye, width=128) for eye in rng.uniform(-0.5, 0.5, (9, 3))]
+    moved = [transform_camera(camera, move) for camera in true]
+    for box in (None, [(-1, -1, -1), (1, 1, 1)]):
+        found = similarity(moved, true, box)
+        np.testing.assert_allclose(found @ move, np.eye(4), rtol=0, atol=1e-9)
+    noisy = [camera.moved(exp_rigid(0.005 * rng.normal(size=6))) for camera in true]
+    found = similarity(noisy, true, [(-1, -1, -1), (1, 1, 1)])
+    assert np.abs(found - np.eye(4)).max() < 0.01
