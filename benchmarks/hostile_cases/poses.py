@@ -97,7 +97,7 @@ def _scene_of_one(folder: Path) -> None:
 
 CASES = [
     refused("a matrix is missing", edited(lambda d: d["frames"][2].pop("transform_matrix")), "frame 2.*missing"),
-    refused("a matrix of 3 rows", matrix(np.eye(4)[:3].tolist()), "frame 2.*(4 rows|4, 4)"),
+    area.works("matrices of 3 rows", FIT, moved(lambda p: p[:3]), makes=("out.h5",)),
     refused("a matrix of 3 columns", matrix(np.eye(4)[:, :3].tolist()), "frame 2.*(4 rows|4, 4)"),
     refused("a matrix in one list of 16", matrix(np.eye(4).ravel().tolist()), "frame 2.*4 rows"),
     refused("a matrix of texts", matrix([["1"] * 4] * 4), "frame 2.*row 0"),

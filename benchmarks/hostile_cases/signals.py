@@ -210,7 +210,7 @@ CASES = [
     area.probe("Ctrl-C 30 times", _many, makes=OUT, needs=POSIX),
     area.probe("kill -9 at 12 moments of saving", _killed_saving, makes=OUT, needs=POSIX),
     area.probe("kill -9 at 6 moments of a fit that is saved, then --resume", _resumed, makes=SAVES_BESIDE, needs=POSIX),
-    area.probe("kill -9 of a fit", _killed_fitting, makes=OUT, needs=POSIX),
+    area.probe("kill -9 of a fit", _killed_fitting, makes=(*OUT, "out.h5.lock"), needs=POSIX),
     area.probe("stopped and continued", _paused, makes=OUT, needs=POSIX),
     area.probe("two fits to one file", _two_fits, makes=OUT, needs=POSIX),
     area.probe("SIGHUP where it is ignored", _ignored, makes=OUT, needs=POSIX),

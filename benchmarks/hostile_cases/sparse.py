@@ -126,7 +126,7 @@ TABLES = [
     refused("one brick fewer", lambda f: [as_data(n, lambda v: v[:7])(f) for n in ("density", "features")],
             "table is 7 at"),
     area.either("2,048 samples a side, of which 8 bricks are there", RENDER, "bytes", in_bricks(vast),
-                makes=("pics*",), changes=("ball.h5",)),
+                makes=("pics*",), changes=("ball.h5",), seconds=60.0, memory=3000.0),
 ]  # fmt: skip
 
 LAYOUTS = [
@@ -154,7 +154,6 @@ LAYOUTS = [
         ("no shape", noted("shape", None), "table lacks the attribute shape"),
         ("bricks of 16 samples a side", noted("edge", 16), "edge of table is 16"),
         ("no table", lambda f: f.__delitem__("table"), "lacks table"),
-        ("a table in version 1", lambda f: f.attrs.__setitem__("format_version", 1), "also holds table"),
         (
             "a table linked out",
             lambda f: (f.__delitem__("table"), f.__setitem__("table", h5py.ExternalLink("a", "/b"))),

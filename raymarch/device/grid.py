@@ -254,14 +254,11 @@ class Grid(Owner[Fields]):
     def measure_occupancy(self) -> float:
         """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
         to_occupied = self.numbers_of_cells("empty_distance")
-        to_empty, scratch = np.empty_like(to_occupied), np.empty_like(to_occupied)
         count = np.count_nonzero(to_occupied == 0)
-        cells, axes = ti.Vector(list(self.cells)), [ti.Vector(axis) for axis in np.eye(3, dtype=int).tolist()]
-        for a in range(3):
-            occupancy.spread_along(to_occupied, to_empty, scratch, cells, axes[a], axes[a - 2], axes[a - 1], a == 0)
+        to_empty = occupancy.spread(to_occupied)
         blocks = np.empty([-(-n // self.mark) + 1 for n in self.shape], np.uint8)
         per_index = ti.Vector([c / (n - 1.0) for c, n in zip(self.cells, self.shape, strict=True)])
-        occupancy.reach_blocks(to_occupied, blocks, cells, per_index, self.mark)
+        occupancy.reach_blocks(to_occupied, blocks, ti.Vector(list(self.cells)), per_index, self.mark)
         occupancy.occupancy_in(to_occupied, to_empty, blocks, self.fields)
         return float(count / np.prod(self.cells))
 

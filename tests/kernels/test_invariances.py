@@ -21,7 +21,7 @@ from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field.copies import clear_gradients
-from raymarch.kernels.field.occupancy import occupy
+from raymarch.kernels.field.occupancy import occupy, spread
 from raymarch.kernels.integrator.march_adjoint import march_adjoint
 from raymarch.kernels.rays.camera import rays_of_pixels
 from raymarch.rendering.march_settings import MAX_SKIPPING_ERROR, March
@@ -291,6 +291,17 @@ def test_what_is_skipped_hides_no_more_where_colours_are_brighter():
         image = sees.render(camera, "black").image
     along = -np.log1p(-image.max() / value) / haze  # the length of the longest ray in the box
     assert 0.9 * 2 * np.sqrt(3) < along <= 2 * np.sqrt(3) * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_distances_along_a_line_beyond_the_farthest(axis):
+    shape = np.roll([600, 3, 2], axis)
+    marks = np.full(shape, 255, np.uint8)
+    marks[tuple(np.roll([slice(3, 5), 0, 1], axis))] = marks[tuple(np.roll([310, 2, 0], axis))] = 0
+    occupied = marks == 0
+    to_empty = spread(marks)
+    np.testing.assert_array_equal(marks, reference.chessboard(occupied))
+    np.testing.assert_array_equal(to_empty, reference.chessboard(~occupied))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.002, 0.05, 1.0])

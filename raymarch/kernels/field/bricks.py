@@ -115,6 +115,23 @@ def is_present(grid: ti.template(), I):
 
 
 @ti.func
+def distinct_samples(grid: ti.template(), first, last):
+    """Last of the samples from `first` to `last` to be looked at: `first` where no brick of theirs is present.
+
+    Samples of missing bricks are alike.
+    """
+    end = last
+    if ti.static(is_sparse(grid.table)):
+        present = False
+        low, high = first >> BRICK_SHIFT, last >> BRICK_SHIFT
+        for brick in ti.grouped(ti.ndrange((low[0], high[0] + 1), (low[1], high[1] + 1), (low[2], high[2] + 1))):
+            present = present or grid.table[brick] != 0
+        if not present:
+            end = first
+    return end
+
+
+@ti.func
 def block_at(grid: ti.template(), B):
     """Index of block B in the fields of marks."""
     J = B

@@ -1,8 +1,9 @@
 """Occupancy grid for empty-space skipping: the cells that hold anything, and how far each is from them."""
 
+import numpy as np
 import taichi as ti
 
-from raymarch.kernels.field.bricks import BRICK_BLOCKS, is_sparse, position_of_block, sample_index
+from raymarch.kernels.field.bricks import BRICK_BLOCKS, distinct_samples, is_sparse, position_of_block, sample_index
 
 # Chessboard distance transform of occupancy cells, and the blocks that they reach into.
 #
@@ -10,69 +11,60 @@ from raymarch.kernels.field.bricks import BRICK_BLOCKS, is_sparse, position_of_b
 # time.
 
 MAX_DISTANCE = 255  # farther than any
+LINES_AT_A_TIME = 4096  # of cells, whose distances are found
 CELL_ARRAY = ti.types.ndarray(dtype=ti.u8, ndim=3)
 
 
 @ti.func
-def farness(to_occupied: ti.template(), to_empty: ti.template(), cell, empty):
-    """Distance so far of a cell to the nearest that is not empty, or to the nearest that is, by what is asked for."""
-    found = to_empty[cell]
-    if empty:
-        found = to_occupied[cell]
-    return ti.cast(found, ti.i32)
+def distance_so_far(b, d, last: ti.template(), row, stamp):
+    """min over y <= x of max(x - y, d_y), after that of x - 1, which is b; d is d_x.
+
+    It falls to d, stays b, or grows by one. It stays b where a cell of distance b is at most b away, for one of less
+    would have made b less. `last[row, d]` is where a distance d was met last; `stamp` is where x is.
+    """
+    last[row, d] = stamp
+    c = b
+    if d <= b:
+        c = d
+    elif last[row, b] < stamp - b:
+        c = b + 1
+    return c
 
 
 @ti.func
-def distance_transform(
-    to_occupied: ti.template(), to_empty: ti.template(), scratch: ti.template(), start, along, n, first
-):
-    """Distance transform of a line of cells, of one axis: far = min over y of a line of max(|x - y|, far_y).
+def is_uniform(distance: ti.template(), begin, along, n):
+    """Whether all cells of a line have one distance, which a line of its own cannot lessen."""
+    x = 1
+    while x < n and distance[begin + x * along] == distance[begin]:
+        x += 1
+    return x >= n
 
-    One of a cell's two distances is 0, as it is of one kind itself, so a single search serves both. Of neighbours these
-    differ by 1 at most, and none is less than the least of the line, which ends most searches. At the first axis, of
-    zeros alone, the next zero to the right is all that can be nearer than one more than before.
+
+@ti.func
+def distance_along(distance: ti.template(), last: ti.template(), row, scratch: ti.template(), begin, along, n, stamp):
+    """distance[x] = min over y of max(|x - y|, distance[y]), of a line of cells: from the one side, then the other.
+
+    Positions begin at `stamp`, so far from those of other lines that they find none of theirs in `last`.
     """
-    y, from_occupied, from_empty = 0, MAX_DISTANCE, MAX_DISTANCE
-    while y < n and from_occupied + from_empty > 0:
-        from_occupied = ti.min(from_occupied, farness(to_occupied, to_empty, start + y * along, True))
-        from_empty = ti.min(from_empty, farness(to_occupied, to_empty, start + y * along, False))
-        y += 1
-    least = ti.max(from_occupied, from_empty)  # of a line of both kinds either is 0
-    before, was_empty = MAX_DISTANCE, False
-    for x in range(n):
-        empty = to_occupied[start + x * along] > 0
-        best, low, end = farness(to_occupied, to_empty, start + x * along, empty), least, n
-        if x > 0:
-            if empty != was_empty:
-                before = 0
-            best, low = ti.min(best, before + 1), ti.max(least, before - 1)
-            for r in range(low, ti.min(low + 2, n - x)):
-                best = ti.min(best, ti.max(r, farness(to_occupied, to_empty, start + (x + r) * along, empty)))
-            if first:
-                end = 0
-        r = 1
-        while r < ti.min(best, end) and best > low and (x - r >= 0 or x + r < n):
-            if x - r >= 0:
-                best = ti.min(best, ti.max(r, farness(to_occupied, to_empty, start + (x - r) * along, empty)))
-            if x + r < n:
-                best = ti.min(best, ti.max(r, farness(to_occupied, to_empty, start + (x + r) * along, empty)))
-            r += 1
-        scratch[start + x * along] = ti.cast(best, ti.u8)
-        before, was_empty = best, empty
-    for x in range(n):
-        cell = start + x * along
-        if to_occupied[cell] > 0:
-            to_occupied[cell] = scratch[cell]
-        else:
-            to_empty[cell] = scratch[cell]
+    if not is_uniform(distance, begin, along, n):
+        b = MAX_DISTANCE
+        for x in range(n):
+            b = distance_so_far(b, ti.cast(distance[begin + x * along], ti.i32), last, row, stamp + x)
+            scratch[begin + x * along] = ti.cast(b, ti.u8)
+        b = MAX_DISTANCE
+        for back in range(n):
+            cell = begin + (n - 1 - back) * along
+            b = distance_so_far(b, ti.cast(distance[cell], ti.i32), last, row, stamp + n + MAX_DISTANCE + back)
+            distance[cell] = ti.cast(ti.min(b, ti.cast(scratch[cell], ti.i32)), ti.u8)
 
 
 @ti.kernel
 def spread_along(
-    # (x, y, z) of the cells: distances, and what is the kernel's
+    # (x, y, z) of the cells: distances, and what is the kernel's; (line at a time, distance) of where each was met last
     to_occupied: CELL_ARRAY,
     to_empty: CELL_ARRAY,
     scratch: CELL_ARRAY,
+    last: ti.types.ndarray(dtype=ti.i32, ndim=2),
     cells: ti.math.ivec3,
     along: ti.math.ivec3,
     u: ti.math.ivec3,
@@ -82,13 +74,35 @@ def spread_along(
     """Chessboard distances of cells of which `to_occupied` says 0 or 255, one axis after the other, the `first` being
     told: to the nearest occupied cell, and to the nearest empty one, of which a cell is 255 away where there is none.
     """
-    for i, j in ti.ndrange(cells.dot(u), cells.dot(v)):
-        start, n = i * u + j * v, cells.dot(along)
-        if first:
-            for x in range(n):
-                cell = start + x * along
-                to_empty[cell] = ti.u8(0) if to_occupied[cell] > 0 else ti.u8(MAX_DISTANCE)
-        distance_transform(to_occupied, to_empty, scratch, start, along, n, first)
+    n, wide, lines = cells.dot(along), cells.dot(v), cells.dot(u) * cells.dot(v)
+    ti.loop_config(block_dim=1)
+    for row in range(last.shape[0]):
+        for d in range(MAX_DISTANCE + 1):
+            last[row, d] = -MAX_DISTANCE - 1
+        stamp, line = 0, row
+        while line < lines:
+            begin = line // wide * u + line % wide * v
+            if first:
+                for x in range(n):
+                    cell = begin + x * along
+                    to_empty[cell] = ti.u8(0) if to_occupied[cell] > 0 else ti.u8(MAX_DISTANCE)
+            distance_along(to_occupied, last, row, scratch, begin, along, n, stamp)
+            distance_along(to_empty, last, row, scratch, begin, along, n, stamp + 2 * (n + MAX_DISTANCE))
+            stamp += 4 * (n + MAX_DISTANCE)
+            line += last.shape[0]
+
+
+def spread(to_occupied: np.ndarray) -> np.ndarray:
+    """Chessboard distances to occupied cells in place of marks (x, y, z) u8 that are 0 there, else 255; those to empty
+    ones are returned.
+    """
+    to_empty, scratch = np.empty_like(to_occupied), np.empty_like(to_occupied)
+    lines = to_occupied.size // min(to_occupied.shape)
+    last = np.empty((min(lines, LINES_AT_A_TIME), MAX_DISTANCE + 1), np.int32)
+    cells, axes = ti.Vector(list(to_occupied.shape)), [ti.Vector(axis) for axis in np.eye(3, dtype=int).tolist()]
+    for a in range(3):
+        spread_along(to_occupied, to_empty, scratch, last, cells, axes[a], axes[a - 2], axes[a - 1], a == 0)
+    return to_empty
 
 
 @ti.kernel
@@ -155,6 +169,7 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
         low, high = ti.cast(I, float) / per_index, ti.cast(I + 1, float) / per_index
         first = ti.max(ti.cast(low, ti.i32) - margin, 0)
         last = ti.min(ti.cast(ti.ceil(high), ti.i32) + margin, ti.Vector([nx, ny, nz]) - 1)
+        last = distinct_samples(grid, first, last)
         found = False
         if grid.hull_mask[I]:
             i = first[0]  # loops that end early take LLVM an eighth of the time of those that it makes vectors of
@@ -198,6 +213,7 @@ def raw_ranges(
         I = ti.Vector([(start + row) // cells[1], (start + row) % cells[1], z])
         first, last = samples_of_cell(grid, I, nx, ny, nz)
         first, last = ti.max(first - margin, 0), ti.min(last + margin, ti.Vector([nx, ny, nz]) - 1)
+        last = distinct_samples(grid, first, last)
         least = grid.density[sample_index(grid, first)]
         most = least
         for i in range(first[0], last[0] + 1):
@@ -217,6 +233,7 @@ def mark_straddling(grid: ti.template(), level: float, nx: int, ny: int, nz: int
     cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         first, last = samples_of_cell(grid, I, nx, ny, nz)
+        last = distinct_samples(grid, first, last)
         below, above = False, False
         i = first[0]
         while i <= last[0] and not (below and above):
