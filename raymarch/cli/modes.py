@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # As `kernels.modes.registry` has them (tests/house/test_lists.py); to import that takes a second, too long for --help.
 MODES = (
     "emission-absorption", "additive", "x-ray", "transfer", "maximum", "minimum", "average", "isosurface",
-    "x-ray-exact",
+    "x-ray-exact", "x-ray-joseph",
 )  # fmt: skip
 
 mode = click.option(

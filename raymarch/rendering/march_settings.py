@@ -59,7 +59,8 @@ class March:
         mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes),
             "x-ray" (the integral of sigma in each colour, without colour, background or early stop) or "transfer"
             (emission and absorption by the transfer function of a sample's value); or what is shown of a whole ray:
-            "maximum", "minimum", "average", "isosurface", "x-ray-exact" (an X-ray without steps). Or an `rm.Mode`.
+            "maximum", "minimum", "average", "isosurface", "x-ray-exact" (an X-ray without steps),
+            "x-ray-joseph" (one by planes of samples). Or an `rm.Mode`.
         jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.

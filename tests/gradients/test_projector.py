@@ -30,14 +30,15 @@ def ring(count, like):
     return rm.orbit((0, 0, 0), 5.0, count, elevation=15, like=like)
 
 
+@pytest.mark.parametrize("quadrature", projector.QUADRATURES)
 @pytest.mark.parametrize("beam", BEAMS)
-def test_images_are_those_of_the_exact_x_ray(beam):
+def test_images_are_those_of_the_mode(beam, quadrature):
     cameras = ring(3, BEAMS[beam])
     volume = rm.Volume(VALUES, np.zeros((5, 7, 4, 3)), TURNED, rm.Activation("identity"))
-    with rm.Projector(VALUES.shape, TURNED, cameras) as made:
+    with rm.Projector(VALUES.shape, TURNED, cameras, quadrature) as made:
         seen = made.project(VALUES)
     for image, camera in zip(seen, cameras, strict=True):
-        wanted = rm.render(volume, camera, march=rm.March(mode="x-ray-exact", batch=cases.FEW))[..., 0]
+        wanted = rm.render(volume, camera, march=rm.March(mode=f"x-ray-{quadrature}", batch=cases.FEW))[..., 0]
         np.testing.assert_allclose(image, wanted, atol=1e-6)
     assert np.ptp(seen) > 0.5
 
@@ -56,9 +57,10 @@ def test_what_is_one_everywhere_gives_the_length_of_rays_in_the_box():
 
 @pytest.mark.parametrize("beam", BEAMS)
 @pytest.mark.parametrize("batch", [projector.BATCH_RAYS, 250], ids=["whole images", "parts of them"])
-def test_back_projection_is_the_transpose(beam, batch, rng, monkeypatch):
+@pytest.mark.parametrize("quadrature", projector.QUADRATURES)
+def test_back_projection_is_the_transpose(beam, batch, quadrature, rng, monkeypatch):
     monkeypatch.setattr(projector, "BATCH_RAYS", batch)
-    with rm.Projector(VALUES.shape, TURNED, ring(3, BEAMS[beam])) as made:
+    with rm.Projector(VALUES.shape, TURNED, ring(3, BEAMS[beam]), quadrature) as made:
         for _ in range(2):  # nothing of one is left in the next
             images = rng.normal(size=made.images)
             seen, back = made.project(VALUES), made.back(images)

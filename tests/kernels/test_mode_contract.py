@@ -44,6 +44,7 @@ CASES = {
     "minimum": (STRAIGHT, {}, {"step"}),
     "average": (BENT, {"clip": CLIP}, set()),
     "x-ray-exact": (STRAIGHT, {}, set()),
+    "x-ray-joseph": (BENT, {"clip": CLIP}, set()),
     "isosurface": (BENT, {"shading": GLOSSY}, {"colour", "background", "iso"}),
     "transfer": (BENT, OF_TABLE, {"table", "background", "step"}),
     "pre-integrated": (BENT, {**OF_TABLE, "preintegrated": True}, {"table", "background"}),

@@ -161,3 +161,39 @@ def scatter(part: ti.template(), slot, cell, f, value):
                 upper[3] = n[ti.static(4 * a + 2 * b + 1)]
             accumulate(part, lower, in_y - z1)
             accumulate(part, upper, z1)
+
+
+@ti.func
+def axes_of_plane(steps: ti.template(), f, axis):
+    """Steps along the two axes beside `axis`, and the position within a cell along each."""
+    x, y, z = ti.Vector(ti.static(steps[0])), ti.Vector(ti.static(steps[1])), ti.Vector(ti.static(steps[2]))
+    u, v, fu, fv = y, z, f[1], f[2]
+    if axis > 0:
+        u, fu = x, f[0]
+    if axis > 1:
+        v, fv = y, f[1]
+    return u, v, fu, fv
+
+
+@ti.func
+def gather_in_plane(values: ti.template(), cell, f, axis):
+    """Bilinear interpolation of a number in the plane of samples across `axis` that a cell's lower corner lies in."""
+    at = lower_corner(values, cell)
+    u, v, fu, fv = axes_of_plane(ti.static(steps_of(values)), f, axis)
+    v0, v1 = values[at], values[at + v]
+    v0 += (values[at + u] - v0) * fu
+    v1 += (values[at + u + v] - v1) * fu
+    return v0 + (v1 - v0) * fv
+
+
+@ti.func
+def scatter_in_plane(part: ti.template(), slot, cell, f, axis, value):
+    """Transpose of `gather_in_plane`."""
+    at = lowest_of_slot(part, slot, cell)
+    u, v, fu, fv = axes_of_plane(ti.static(steps_of(part)), f, axis)
+    upper = value * fu
+    lower = value - upper
+    accumulate(part, at, lower - lower * fv)
+    accumulate(part, at + v, lower * fv)
+    accumulate(part, at + u, upper - upper * fv)
+    accumulate(part, at + u + v, upper * fv)

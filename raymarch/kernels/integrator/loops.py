@@ -9,9 +9,9 @@ mean for samples, ends and rays stands here.
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.field.bricks import cell_index
+from raymarch.kernels.field.bricks import cell_index, is_sparse
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear, trilinear_slope, weights
-from raymarch.kernels.field.gather import gather, gather_slope, scatter
+from raymarch.kernels.field.gather import gather, gather_in_plane, gather_slope, scatter, scatter_in_plane
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.scene import PULL, PUSH, VALUE, carried, ray_of, segment_of
 from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
@@ -334,6 +334,157 @@ def whole_cell(
     if ti.static(scene.by_volume):
         scatter_corners(scene.grid.d_density, total.slot, place, d_v)
         mark(scene.grid, place, place)
+
+
+# Traversal by planes: the trapezoid rule between the planes of samples that a ray meets across its main axis.
+
+
+@ti.func
+def along_planes(
+    scene: ti.template(), ray: ti.template(), state: ti.template(), back: ti.template(), total: ti.template()
+):
+    """All planes across the axis that a ray mostly goes along, and where it enters and leaves each box."""
+    for s in range(ti.static(scene.grid.segments)):
+        seg = segment_of(scene, ray, s)
+        if seg.length > 0:
+            if ti.static(scene.by_rays):
+                by_slabs(scene, ray, seg, state, back, total)
+            else:
+                by_planes(scene, ray, seg, state, back, total)
+        leave_segment(scene, seg, total)
+
+
+@ti.func
+def first_plane(seg: ti.template()):
+    """Axis by which a ray goes farthest, the first plane across it within the box, which way planes go on, how far the
+    first is from where the ray enters, and from one to the next."""
+    axis, entry, way = 0, seg.entry[0], seg.way[0]
+    for a in ti.static(range(1, 3)):
+        if ti.abs(seg.way[a]) > ti.abs(way):
+            axis, entry, way = a, seg.entry[a], seg.way[a]
+    toward = ti.select(way > 0, 1, -1)
+    plane = ti.select(way > 0, ti.floor(entry) + 1.0, ti.ceil(entry) - 1.0)
+    return axis, ti.cast(plane, ti.i32), toward, (plane - entry) / way, 1.0 / ti.abs(way)
+
+
+@ti.func
+def by_slabs(
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
+    """Both ends of each slab between two planes, which move with the ray."""
+    axis, _plane, _toward, begin, apart = first_plane(seg)
+    t, face, k = ti.cast(0.0, float), seg.enters, 0
+    while t < seg.length:
+        out, face2 = begin + k * apart, axis
+        if out >= seg.length:
+            out, face2 = seg.length, seg.leaves
+        open_ends(scene, ray, seg, seg.near + t, face, seg.near + out, face2, total)
+        at_point(scene, ray, seg, t, 0.5 * (out - t), 0.0, state, back, total)
+        at_point(scene, ray, seg, out, 0.5 * (out - t), 1.0, state, back, total)
+        close_ends(scene, ray, seg, seg.near + t, face, seg.near + out, face2, total)
+        t, face, k = out, face2, k + 1
+
+
+@ti.func
+def by_planes(
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
+    """One point a plane, wide as half of both slabs beside it."""
+    axis, plane, toward, begin, apart = first_plane(seg)
+    before, t, k = ti.cast(0.0, float), ti.min(begin, seg.length), 0
+    at_point(scene, ray, seg, before, 0.5 * t, 0.0, state, back, total)
+    while t < seg.length:
+        k += 1
+        after = ti.min(begin + k * apart, seg.length)
+        if ti.static(scene.task == PUSH or is_sparse(scene.grid.table)):
+            at_point(scene, ray, seg, t, 0.5 * (after - before), 0.0, state, back, total)
+        else:
+            in_plane(scene, ray, seg, axis, plane, t, 0.5 * (after - before), state, back, total)
+        before, t, plane = t, after, plane + toward
+    at_point(scene, ray, seg, t, 0.5 * (t - before), 1.0, state, back, total)
+
+
+@ti.func
+def at_point(
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    t,
+    width,
+    share,
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
+    """Point t behind where a ray enters its box; `share` is 0 at the first end of a slab, 1 at its last."""
+    p = seg.entry + t * seg.way
+    own = cell_at(p, ray.top)
+    f, cell = p - own, own + seg.first
+    place = cell_index(scene.grid, cell)
+    x, slope = ti.cast(0.0, float), ti.Vector.zero(float, 3)
+    if ti.static(scene.sloped):
+        x, slope[0], slope[1], slope[2] = gather_slope(scene.grid.density, place, f)
+    else:
+        x = gather(scene.grid.density, place, f)
+    at = sample_at(seg, cell, f, t, width, x + ray.shift, slope)
+    by = ti.Struct(
+        first=ti.cast(1.0 - share, float),
+        last=ti.cast(share, float),
+        step=ti.cast(0.0, float),
+        first_width=ti.cast(-0.5, float),
+        last_width=ti.cast(0.5, float),
+        step_width=ti.cast(0.0, float),
+    )
+    visit(scene, ray, seg, at, by, state, back, total)
+    if ti.static(scene.by_volume):
+        scatter(scene.grid.d_density, total.slot, place, f, at.x)
+        mark(scene.grid, place, place)
+
+
+@ti.func
+def in_plane(
+    scene: ti.template(),
+    ray: ti.template(),
+    seg: ti.template(),
+    axis,
+    plane,
+    t,
+    width,
+    state: ti.template(),
+    back: ti.template(),
+    total: ti.template(),
+):
+    """Point t behind where a ray enters its box, on a plane of samples of a dense grid: four of them are read."""
+    p = seg.entry + t * seg.way
+    own = cell_at(p, ray.top)
+    for a in ti.static(range(3)):
+        if axis == a:
+            own[a] = plane
+    f, cell = p - own, own + seg.first
+    x = gather_in_plane(scene.grid.density, cell, f, axis) + ray.shift
+    at = sample_at(seg, cell, f, t, width, x, ti.Vector.zero(float, 3))
+    visit(scene, ray, seg, at, ti.Struct(none=0), state, back, total)
+    if ti.static(scene.by_volume):
+        scatter_in_plane(scene.grid.d_density, total.slot, cell, f, axis, at.x)
+        mark(scene.grid, cell, cell)
+
+
+@ti.func
+def sample_at(seg: ti.template(), cell, f, t, width, x, slope):
+    """Sample of a segment, without a step."""
+    return ti.Struct(
+        s=seg.s, k=0, box=seg.box, scale=seg.scale, cell=cell, f=f, t=seg.near + t, width=width, x=x, slope=slope
+    )
 
 
 # One ray, start to end.

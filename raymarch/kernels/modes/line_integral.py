@@ -1,8 +1,12 @@
-"""Line integral of the value along a ray, and its mean, by two Gauss-Legendre points a cell.
+"""Line integral of the value along a ray: by two Gauss-Legendre points a cell, and its mean; or by planes of samples.
 
 Along a ray a trilinear field is a cubic in each cell, for which two points are exact: with an activation that is the
 identity, or relu where no number is negative, there is no step and no error of one. Of any other activation's value it
 is the Gauss-Legendre rule of fourth order in the size of cells, and gradients are those of the rule.
+
+By planes, mode "x-ray-joseph", it is the trapezoid rule between those that a ray meets across the axis that it mostly
+goes along, and where it enters and leaves the box (Joseph 1982, "An improved algorithm for reprojecting rays through
+pixel images"): half the points, and exact where the field is linear between two planes.
 
 What is differentiated is the rule itself: its points move with the planes between cells, so that slopes are the
 image's for any activation.
@@ -18,7 +22,7 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.integrator.distance import MIN_OPACITY, distance, gradient_of_sums, write_depth
 from raymarch.kernels.integrator.integrand import Integrand, always
-from raymarch.kernels.integrator.loops import along_cells, move_of
+from raymarch.kernels.integrator.loops import along_cells, along_planes, move_of
 from raymarch.kernels.integrator.mode import MAX_TRANSMITTANCE, Mode, unclamped
 from raymarch.kernels.modes.x_ray import adjoint, composite, tangent
 from raymarch.kernels.numeric import clamp_high, exp
@@ -257,7 +261,8 @@ DEPTH = Integrand(
 RULE = {"composite": composite, "tangent": tangent, "adjoint": adjoint, "power": 0}
 HOW = {
     "colour": False, "background": False, "ends": False, "step": False, "has_normals": False,
-    "traverse": along_cells, "image": IMAGE, "distance": DEPTH,
+    "image": IMAGE, "distance": DEPTH,
 }  # fmt: skip
-X_RAY_EXACT = LineIntegral("x-ray-exact", **RULE, **HOW)
-AVERAGE = LineIntegral("average", **RULE, **HOW, mean=True)
+X_RAY_EXACT = LineIntegral("x-ray-exact", **RULE, **HOW, traverse=along_cells)
+X_RAY_JOSEPH = LineIntegral("x-ray-joseph", **RULE, **HOW, traverse=along_planes)
+AVERAGE = LineIntegral("average", **RULE, **HOW, traverse=along_cells, mean=True)

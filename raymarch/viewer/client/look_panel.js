@@ -10,6 +10,7 @@ const MODE_NAMES = {
   average: "Average",
   isosurface: "Isosurface",
   "x-ray-exact": "X-ray, exact",
+  "x-ray-joseph": "X-ray, Joseph",
 };
 const OUTPUTS = [
   ["image", "Image"],

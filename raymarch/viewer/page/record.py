@@ -20,7 +20,8 @@ from raymarch.volumes.volume import Volume
 # What the page draws of each mode: those without steps by the ones with steps.
 DRAWN_MODES = {
     "emission-absorption": "emission-absorption", "additive": "additive", "transfer": "transfer", "maximum": "maximum",
-    "minimum": "minimum", "x-ray": "x-ray", "x-ray-exact": "x-ray", "average": "average", "isosurface": "isosurface",
+    "minimum": "minimum", "x-ray": "x-ray", "x-ray-exact": "x-ray", "x-ray-joseph": "x-ray", "average": "average",
+    "isosurface": "isosurface",
 }  # fmt: skip
 VALUE_MODES = ("maximum", "minimum", "x-ray", "average")  # whose pictures are values, shown over a window
 COMPRESSION = 6
