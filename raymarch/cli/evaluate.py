@@ -1,4 +1,4 @@
-"""`raymarch evaluate`: PSNR, SSIM and LPIPS of a volume on held-out views."""
+"""`raymarch evaluate`: PSNR, SSIM, LPIPS and depth error of a volume on held-out views."""
 
 from __future__ import annotations
 
@@ -139,6 +139,8 @@ def _scores(of: ViewScore | Evaluation) -> str:
         ("SSIM", of.ssim, ".4f", ""),
         ("masked", of.ssim_masked, ".4f", ""),
         ("LPIPS", of.lpips, ".4f", ""),
+        ("depth error", of.depth_error, ".3g", ""),
+        ("relative", of.depth_error_relative, ".1%", ""),
     ]
     return "  ".join(f"{name} {value:{form}}{unit}" for name, value, form, unit in known if value is not None)
 
