@@ -10,6 +10,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.views.depth_images import align_depths, camera_of_depth, distance_by_z, mask_of_depth
 from raymarch.views.views import Views
 
+RAYS_PER_DEPTH_RAY = 4  # pixels of a step for each known distance that is drawn beside them
 MAX_TARGETS = 1 << 22  # that are kept of depth images, at random: more than a fit draws
 BYTES_A_TARGET = 40
 MIN_ALIGNMENT_POINTS = 8  # sparse points of a view, from which on they tell its scale and shift

@@ -17,7 +17,7 @@ from raymarch.device.pool import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting import differentiable_passes
-from raymarch.fitting.depth_targets import alignments_by_points, targets_of
+from raymarch.fitting.depth_targets import RAYS_PER_DEPTH_RAY, alignments_by_points, targets_of
 from raymarch.fitting.plan.bounds import usual_distance
 from raymarch.fitting.plan.plan import Plan
 from raymarch.geometry.boxes import meet_box
@@ -26,7 +26,6 @@ from raymarch.kernels.rays import ray_arrays
 from raymarch.rendering.march_settings import March, set_ray_settings
 from raymarch.views.depth_images import MAX_ALIGNMENT_ERROR, scale_and_shift, unit_doubt
 
-RAYS_PER_DEPTH_RAY = 4  # pixels of a step for each known distance that is drawn beside them
 RELATIVE_DELTA = 0.02  # of a distance: its error from which on it counts less, where none is given
 UPDATE_INTERVAL = 25  # steps between two updates of scales and shifts by the volume
 FIRST_UPDATE = 200  # steps before the first, until which a volume is fog
@@ -130,11 +129,14 @@ class DepthTerm(Closing):
 
     def state(self) -> dict[str, np.ndarray]:
         """All that later steps depend on, as arrays by name: scales and shifts, and the sums so far."""
+        if not self._relative:
+            return {}
         return {"depth_alignment": np.array(self.alignment, float), "depth_sums": np.array(self._sums, float)}
 
     def put(self, state: Mapping[str, np.ndarray]) -> None:
         """Set all that `state` gave."""
-        self.alignment, self._sums = state["depth_alignment"].copy(), state["depth_sums"].copy()
+        if state:
+            self.alignment, self._sums = state["depth_alignment"].copy(), state["depth_sums"].copy()
 
     def record(self) -> dict[str, Any]:
         """What was found, in plain numbers, for a volume's provenance."""
