@@ -6,6 +6,7 @@ may be of another size than its view's image, of the same aspect.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -13,8 +14,9 @@ from typing import TypeAlias
 import numpy as np
 
 from raymarch.arguments.checks import MAX_COORDINATE, Check, Wrong, describe_value, numeric
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.geometry.camera import Camera
+from raymarch.geometry.camera import CAMERA, Camera
 
 Depths: TypeAlias = "Sequence[np.ndarray | None] | None"
 MAX_ASPECT_ERROR = 0.02  # of the ratio of width to height, beyond what a pixel more or less makes
@@ -53,9 +55,9 @@ def require_aspect(camera: Camera, name: str, depth: np.ndarray) -> None:
     """
     height, width = depth.shape
     wanted, found = camera.width / camera.height, width / height
-    if abs(found / wanted - 1) <= MAX_ASPECT_ERROR + 1 / min(width, height):
+    if abs(found / wanted - 1) <= MAX_ASPECT_ERROR + 0.5 / min(width, height):
         return
-    turned = abs(1 / found / wanted - 1) <= MAX_ASPECT_ERROR + 1 / min(width, height)
+    turned = abs(1 / found / wanted - 1) <= MAX_ASPECT_ERROR + 0.5 / min(width, height)
     cure = "turn it by a quarter, np.rot90(depth)" if turned else "cut it to the image's part, or leave it out"
     raise RaymarchError(
         f"view {name}: depth image is {width} x {height} but its image {camera.width} x {camera.height}, of another"
@@ -96,8 +98,25 @@ def distance_by_z(camera: Camera, directions: np.ndarray) -> np.ndarray:
     return np.where(cosine > 1e-3, 1 / np.maximum(cosine, 1e-3), np.nan)
 
 
+DEPTH = Check("numbers (height, width)", lambda value: _depth(value), "depths along the axis, NaN where unknown")
+
+
+@checked(camera=CAMERA, z=DEPTH)
 def distances_of_z(camera: Camera, z: np.ndarray) -> np.ndarray:
-    """Depth image of distances along rays, of one of depths along the axis, as sensors and most programs write them."""
+    """Depth image of distances along rays, as `Views.depths` takes, of one of depths along the camera's axis, as
+    sensors and most programs give them.
+
+    Args:
+        camera: of the view; the depth image may have more or fewer pixels than its image.
+        z: depths (height, width) along the axis [world unit], NaN or 0 where unknown.
+
+    Returns (height, width) float32, NaN where unknown. Raises RaymarchError for no such array.
+
+    Example:
+        >>> camera = Camera.look_at((0, -4, 0), width=4, height=4, fov=np.pi / 2)
+        >>> distances_of_z(camera, np.full((2, 2), 3.0)).round(4).tolist()
+        [[3.6742, 3.6742], [3.6742, 3.6742]]
+    """
     rays = camera_of_depth(camera, z).rays()
     return (z * distance_by_z(camera, rays.direction).reshape(z.shape)).astype(np.float32)
 
@@ -175,9 +194,10 @@ def unit_doubt(depths: Depths, usual: float) -> str:
     median = median_depth(depths)
     if not usual > 0 or not median > 0 or 1 / MAX_UNIT_RATIO < median / usual < MAX_UNIT_RATIO:
         return ""
+    times = 10.0 ** round(math.log10(usual / median))
     return (
         f"depth images have a median of {median:.3g} world units, but cameras stand {usual:.3g} from what they look at:"
-        f" their unit is another; read them with about {usual / median:.1g} times the unit (--depth-unit, depth_unit of"
+        f" their unit is another; read them with about {times:g} times the unit (--depth-unit, depth_unit of"
         " rm.load_views), or set depth_scale=per-view where their scale is unknown"
     )
 
