@@ -188,7 +188,7 @@ def unit_doubt(depths: Depths, usual: float) -> str:
     Example:
         >>> unit_doubt([np.full((4, 4), 4.5)], 4.0)
         ''
-        >>> "0.001 times the unit" in unit_doubt([np.full((4, 4), 4500.0)], 4.0)
+        >>> "about 0.001 times" in unit_doubt([np.full((4, 4), 4500.0)], 4.0)
         True
     """
     median = median_depth(depths)
@@ -197,8 +197,8 @@ def unit_doubt(depths: Depths, usual: float) -> str:
     times = 10.0 ** round(math.log10(usual / median))
     return (
         f"depth images have a median of {median:.3g} world units, but cameras stand {usual:.3g} from what they look at:"
-        f" their unit is another; read them with about {times:g} times the unit (--depth-unit, depth_unit of"
-        " rm.load_views), or set depth_scale=per-view where their scale is unknown"
+        f" their unit is another; read them with --depth-unit (depth_unit of rm.load_views), about {times:g} times the"
+        " unit that they had, which is 0.001 if nothing said another, or set depth_scale=per-view"
     )
 
 

@@ -150,7 +150,7 @@ def test_what_is_missing_or_of_another_unit_is_said_in_a_line():
     refused("depth_weight is 0.1 but", "no depth images or sparse points", views=drive.ball_views())
     refused("no sparse points", views=seen(), depth_from="points")
     millimetres = replace(seen(), depths=[1000 * depth for depth in seen().depths])
-    refused("depth images have a median of", "0.001 times the unit", "--depth-unit", views=millimetres)
+    refused("depth images have a median of", "about 0.001 times the unit", "--depth-unit", views=millimetres)
     assert unit_doubt(seen().depths, 4.0) == ""
     assert 3 < median_depth(seen().depths) < 4
     with pytest.raises(RaymarchError, match="has no depth loss"):
