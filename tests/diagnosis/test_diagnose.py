@@ -427,3 +427,12 @@ def test_a_picture_whose_alpha_masks_nothing_has_no_silhouette():
     assert extent.silhouettes(opaque) == []
     assert exposures_of_views.exposure_by_alpha(opaque) is None
     assert extent.box(opaque, np.array([(-0.3, -0.3, -0.3), (0.3, 0.3, 0.3)]), np.zeros((0, 3))) is None
+
+
+def test_depths_of_another_unit_are_told():
+    metres = replace(BALL, depths=[np.full((4, 4), 4.0)] * len(BALL))
+    assert extent.depth_unit(BALL) is None
+    assert extent.depth_unit(metres) is None
+    found = extent.depth_unit(replace(BALL, depths=[np.full((4, 4), 4000.0)] * len(BALL)))
+    assert found.code == "depth-unit"
+    assert "about 0.001 times" in found.cure
