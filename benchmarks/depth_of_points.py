@@ -8,28 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
-
-import numpy as np
 
 import raymarch as rm
 from raymarch.diagnosis import floaters
-from raymarch.matching.epipolar import epipolar_tolerance, match_directions, matches_agree, poses_of, ray_crossings
-from raymarch.matching.matches import features_of, match, neighbours
-from raymarch.matching.points import MIN_ANGLE
-
-
-def with_points(views: rm.Views) -> rm.Views:
-    """Views with points where the rays of matches cross, each seen by two of them."""
-    matches = match(features_of(views), neighbours(views.cameras, 6))
-    poses, seen = poses_of(views.cameras), match_directions(views.cameras, matches)
-    good = matches_agree(poses, matches, seen, epipolar_tolerance(views.cameras, matches))
-    found = ray_crossings(poses, matches, seen)
-    good &= found.before & (found.angle > MIN_ANGLE)
-    kept = matches.take(good)
-    points = np.arange(len(kept))
-    pairs = np.concatenate([np.stack([one, points], 1) for one in (kept.first, kept.second)])
-    return replace(views, points=found.point[good], sightings=pairs)
 
 
 def main() -> None:
@@ -42,13 +23,11 @@ def main() -> None:
     parser.add_argument("--rays", type=int, default=2048)
     options = parser.parse_args()
     train, test = (rm.load_views(options.data, split, downscale=options.downscale) for split in ("train", "test"))
-    if train.sightings is None:
-        train = with_points(train)
-    print(f"{len(train.points)} points, {len(train.sightings)} sightings", flush=True)
+    of = "matches" if train.sightings is None else "points"
     floaters.MIN_LOOSE_FRACTION, floaters.MIN_LIGHT_LOSS = 0.0, -1.0  # the measures themselves
     for weight in map(float, options.weights.split(",")):
         settings = {"steps": options.steps, "resolution": options.resolution, "rays": options.rays}
-        result = rm.fit(train, "photos", depth_weight=weight, **settings)
+        result = rm.fit(train, "photos", depth_weight=weight, depth_from=of, **settings)
         scores, inner = rm.evaluate(result.volume, test), result.volume.nested(0)
         found = floaters.loose_matter(inner), floaters.matter_before_cameras(result.volume, train.cameras)
         shown = {"weight": weight, "psnr_halves": scores.psnr_halves, "psnr": scores.psnr, "ssim": scores.ssim}

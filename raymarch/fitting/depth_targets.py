@@ -40,12 +40,14 @@ class DepthTargets:
 
 
 def targets_of(views: Views, of: str, seed: int) -> DepthTargets:
-    """Targets of views: "all" that is known, of "images" or of "points" alone."""
+    """Targets of views: "all" that is known, of "images" or of "points" alone; "matches" are points too."""
     depths = dict(enumerate(views.depths or ()))
     known = sum(int((~np.isnan(depth)).sum()) for depth in depths.values() if depth is not None)
     share, rng = min(MAX_TARGETS / max(known, 1), 1.0), np.random.default_rng(seed)
     parts = [
-        _of_image(views, i, depth, share, rng) for i, depth in depths.items() if of != "points" and depth is not None
+        _of_image(views, i, depth, share, rng)
+        for i, depth in depths.items()
+        if of in ("all", "images") and depth is not None
     ]
     images = sum(len(part[0]) for part in parts)
     if of != "images" and views.sightings is not None:

@@ -23,8 +23,10 @@ from raymarch.fitting.plan.plan import Plan
 from raymarch.geometry.boxes import meet_box
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.rays import ray_arrays
+from raymarch.matching.points import MIN_POINTS, with_matched_points
 from raymarch.rendering.march_settings import March, set_ray_settings
 from raymarch.views.depth_images import MAX_ALIGNMENT_ERROR, scale_and_shift, unit_doubt
+from raymarch.views.views import Views
 
 RELATIVE_DELTA = 0.02  # of a distance: its error from which on it counts less, where none is given
 UPDATE_INTERVAL = 25  # steps between two updates of scales and shifts by the volume
@@ -44,8 +46,9 @@ class DepthTerm(Closing):
         s = plan.settings
         self._plan, self._weight, self._seed = plan, s.depth_weight, s.seed
         self._relative = s.depth_scale == "per-view"
-        self._targets = targets_of(plan.views, s.depth_from, s.seed)
-        require_targets(plan)
+        known = with_matched_points(plan.views) if s.depth_from == "matches" else plan.views
+        require_targets(plan, known)
+        self._targets = targets_of(known, s.depth_from, s.seed)
         views = len(plan.views)
         self.alignment = np.tile([1.0, 0.0], (views, 1))
         self._fixed = np.ones(views, bool)
@@ -147,16 +150,23 @@ class DepthTerm(Closing):
         return {"depth_alignment": [[name, *numbers] for name, numbers, told in names if told]}
 
 
-def require_targets(plan: Plan) -> None:
-    """RaymarchError where the views have no depth that a fit could use, or one of another unit."""
-    views, s = plan.views, plan.settings
+def require_targets(plan: Plan, views: Views) -> None:
+    """RaymarchError where views have no depth that a fit could use, or one of another unit."""
+    s = plan.settings
+    if s.depth_from == "matches":
+        if (count := 0 if views.points is None else len(views.points)) < MIN_POINTS:
+            raise RaymarchError(
+                f"depth_from is 'matches' but only {count} points of the images match, want {MIN_POINTS} or more; leave"
+                " depth_weight 0"
+            )
+        return
     has = {"images": views.depths is not None, "points": views.sightings is not None}
     if not (any(has.values()) if s.depth_from == "all" else has[s.depth_from]):
         lacking = {"images": "depth images", "points": "sparse points with the views that see them"}
         lack = lacking.get(s.depth_from, " or ".join(lacking.values()))
         raise RaymarchError(
-            f"depth_weight is {s.depth_weight:g} but the views have no {lack}; give some (docs/fit-my-photos.md), or"
-            " leave depth_weight 0"
+            f"depth_weight is {s.depth_weight:g} but the views have no {lack}; give some (docs/fit-my-photos.md), take"
+            " depth_from=matches, or leave depth_weight 0"
         )
     if s.depth_scale != "metric" or s.depth_from == "points" or plan.ndc_from_world is not None:
         return

@@ -148,7 +148,8 @@ def refused(*said, **how):
 
 def test_what_is_missing_or_of_another_unit_is_said_in_a_line():
     refused("depth_weight is 0.1 but", "no depth images or sparse points", views=drive.ball_views())
-    refused("no sparse points", views=seen(), depth_from="points")
+    refused("no sparse points", "depth_from=matches", views=seen(), depth_from="points")
+    refused("depth_from is 'matches' but only", views=seen(), depth_from="matches")
     millimetres = replace(seen(), depths=[1000 * depth for depth in seen().depths])
     refused("depth images have a median of", "about 0.001 times the unit", "--depth-unit", views=millimetres)
     assert unit_doubt(seen().depths, 4.0) == ""

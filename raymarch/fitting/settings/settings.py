@@ -106,7 +106,8 @@ class FitSettings:
             voxel at least.
         depth_scale: "metric" for depth images in world units; "per-view" where a scale and a shift of each are to be
             fitted, as those of a network are.
-        depth_from: "all", or of "images" or "points" alone.
+        depth_from: "all" that the set has, or of "images" or "points" alone; or "matches", for points where the rays of
+            matches between the images cross, of a set that has none.
         regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
         exposure: whether gain and offset of each view's channels are fitted along, for photographs whose exposure or
             white balance changed; of images with alpha, opaque pixels tell them.
@@ -175,7 +176,7 @@ class FitSettings:
     depth_weight: float = checked_field(WEIGHT, 0.0)
     depth_delta: float | None = checked_field(optional(number(0, 1e9, above=True, unit="world unit")), None)
     depth_scale: str = checked_field(one_of("metric", "per-view"), "metric")
-    depth_from: str = checked_field(one_of("all", "images", "points"), "all")
+    depth_from: str = checked_field(one_of("all", "images", "points", "matches"), "all")
     regularised_fraction: float = checked_field(number(0, 1, above=True), 0.1)
 
     # Photometry.
