@@ -163,7 +163,7 @@ def refused(call, *said):
     ("name", "write", "said"),
     [
         ("r_1.png", lambda p: Image.fromarray(np.zeros((3, 4, 3), np.uint8)).save(p), ("mode RGB", "16-bit PNG")),
-        ("r_1.png", lambda p: save(p, Z[:, :2]), ("2 x 3", "another aspect", "cut it")),
+        ("r_1.png", lambda p: save(p, Z[:, :1]), ("1 x 3", "another aspect", "cut it")),
         ("r_1.png", lambda p: save(p, Z.T), ("3 x 4", "turn it by a quarter")),
         ("r_1.png", lambda p: p.write_bytes(b"\x89PNG"), ("r_1.png", "no readable image")),
         ("r_1.npy", lambda p: np.save(p, np.zeros((2, 3, 4))), ("(2, 3, 4)", "want numbers (height, width)")),
