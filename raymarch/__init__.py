@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from raymarch.viewer.page.export_page import export_page as export_page
     from raymarch.viewer.page.export_page import make_page as make_page
     from raymarch.viewer.view import view as view
+    from raymarch.views.depth_images import distances_of_z as distances_of_z
     from raymarch.views.views import Views as Views
     from raymarch.volumes.activation import Activation as Activation
     from raymarch.volumes.activation import ColourActivation as ColourActivation
@@ -192,6 +193,7 @@ _HOME = {
     "torch.tensors": ["TorchVolume"],
     "viewer.page.export_page": ["Page", "export_page", "make_page"],
     "viewer.view": ["view"],
+    "views.depth_images": ["distances_of_z"],
     "views.views": ["Views"],
     "volumes.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "volumes.bricks": ["Bricks"],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from raymarch.views.views import Views
 
 COMPRESSIONS = ("zip", "none")
-IMAGE_SET_OPTIONS = ("background", "follow_links", "downscale", "holdout")
+IMAGE_SET_OPTIONS = ("background", "follow_links", "downscale", "holdout", "depth_unit")
 
 
 @click.command(epilog="Examples: raymarch convert fox fox.h5; raymarch convert scan head.h5 --stride 2")
@@ -25,6 +25,7 @@ IMAGE_SET_OPTIONS = ("background", "follow_links", "downscale", "holdout")
 @set_options.follow_links
 @set_options.downscale
 @set_options.holdout
+@set_options.depth_unit
 @click.option("--crop", type=Crop(), metavar="X0,X1,Y0,Y1,Z0,Z1", help="Part of a volume, by indices.")
 @click.option("--stride", type=Numbers(int, 1, 3), metavar="N", help="Every N-th sample of a volume, or NX,NY,NZ.")
 @options.place_options
@@ -37,7 +38,7 @@ IMAGE_SET_OPTIONS = ("background", "follow_links", "downscale", "holdout")
 @click.option("--compression", type=click.Choice(COMPRESSIONS), help="How a .vdb is packed; zip by default.")
 @options.as_json
 def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> None:
-    """Write the image set IN, all its splits, lenses and masks, to one file (.h5), or the volume IN to another format.
+    """Write the image set IN, with all its splits, to one file (.h5), or the volume IN to another format.
 
     Of volumes the suffix of OUT says the format: docs/volumes.md lists all, and what each can hold. Scans, microscopes'
     stacks and simulations come as files or folders; raw values need --shape and --dtype.
@@ -93,6 +94,7 @@ def _convert_set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[
         follow_links=how["follow_links"],
         downscale=1.0 if how["downscale"] is None else how["downscale"],
         holdout=how["holdout"],
+        depth_unit=how["depth_unit"],
         seen=seen,
     )
     size = Path(out).stat().st_size

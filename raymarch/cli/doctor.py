@@ -65,7 +65,7 @@ def doctor(
         require_writable(plot)
     given = None if box is None else require_box(box)
     volume = None if run is None else load_fitted(run)
-    views, findings = read_set(data, split, background=reading.background, **reading.options(volume))
+    views, findings = read_set(data, split, background=reading.background, **reading.options(volume, depths=True))
     if views is not None:
         output.print_note(f"{views.count_in_words()} from {data}")
         given = None if given is None else box_near(given, views.origin)

@@ -1,4 +1,4 @@
-"""`raymarch evaluate`: PSNR, SSIM and LPIPS of a volume on held-out views."""
+"""`raymarch evaluate`: PSNR, SSIM, LPIPS and depth error of a volume on held-out views."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAX_ROWS = 8  # of a contact sheet
 @click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png), the same three of {MAX_ROWS} views.")
 @modes.supersample
 @options.overwrite
-@set_options.set_reading(set_options.background)
+@set_options.set_reading(set_options.background, with_depths=True)
 @device_options
 @options.as_json
 def evaluate(
@@ -50,10 +50,11 @@ def evaluate(
     device: Device,
     as_json: bool,
 ) -> None:
-    """PSNR, SSIM and LPIPS of VOLUME against the views of DATA.
+    """PSNR, SSIM, LPIPS and depth error of VOLUME against the views of DATA.
 
     "halves" is the PSNR of each view's right half after gain and offset of its channels were fitted on the left half,
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
+    "depth error" is the mean distance [world unit] by which depths are off, of views that have a depth image.
     """
     from raymarch.cli.progress import CountProgress
     from raymarch.evaluation import held_out
@@ -64,7 +65,7 @@ def evaluate(
     _require_names(data, images, errors, sheet, overwrite)
     volume = load_fitted(run)
     behind = reading.background or volume.background
-    views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume))
+    views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume, depths=True))
     volume = replace(volume, background=views.background)  # what was asked for, also behind images without alpha
     known = recorded_indices(views, volume.provenance.get("views"))  # by the poses of the set
     views = refined_views(volume, views)
@@ -139,6 +140,8 @@ def _scores(of: ViewScore | Evaluation) -> str:
         ("SSIM", of.ssim, ".4f", ""),
         ("masked", of.ssim_masked, ".4f", ""),
         ("LPIPS", of.lpips, ".4f", ""),
+        ("depth error", of.depth_error, ".3g", ""),
+        ("relative", of.depth_error_relative, ".1%", ""),
     ]
     return "  ".join(f"{name} {value:{form}}{unit}" for name, value, form, unit in known if value is not None)
 

@@ -183,7 +183,7 @@ def view_options(command: Any) -> Any:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--split", default="train", show_default=True, help="Which views to fit.")
 @click.option("--box", type=Box(), help="Where the object is; found from masks and cameras if not given.")
-@set_reading(LEARNED, with_masks=True)
+@set_reading(LEARNED, with_masks=True, with_depths=True)
 @click.option(
     "--refine",
     is_flag=True,
@@ -211,7 +211,7 @@ def view_options(command: Any) -> Any:
     "pairs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Any other setting of rm.FitSettings or rm.Adam: hull=False, slots=None, levels=((0,0.5),(0.4,1)).",
+    help="Any other setting of rm.FitSettings or rm.Adam: hull=False, depth_weight=0.1, levels=((0,0.5),(0.4,1)).",
 )
 @device_options
 @options.as_json
@@ -249,7 +249,8 @@ def fit(
     with output.keep_warnings() as warnings, ExitStack() as alone:
         if saving.out is not None and not dry_run:
             alone.enter_context(lock_file(saving.out, "choose another --out"))
-        views = load_views(data, split, background=None if learned else reading.background, **reading.options())
+        how = reading.options(depths=settings.depth_weight > 0)
+        views = load_views(data, split, background=None if learned else reading.background, **how)
         if asked.preset is None:
             settings = asked.settings(_preset_of(views, box), learned)
         output.print_note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
@@ -257,9 +258,9 @@ def fit(
         if checkpoints is None or saving.out is None:
             return print_forecast(views, settings, box, as_json, refines=bool(refining), also=refining.refine_also)
 
-        how = {"box": box, "checkpoints": checkpoints if saving.keeps else None}
+        limits = {"box": box, "checkpoints": checkpoints if saving.keeps else None}
         with viewing.viewed(as_json) as viewer:
-            result, kept = _run(views, settings, saving.out, saving.overwrite, refining, how, viewer)
+            result, kept = _run(views, settings, saving.out, saving.overwrite, refining, limits, viewer)
             _report(result, kept, views, warnings, as_json)
             if not (kept.why or cut_short(result.ended)) and (saving.keeps or saving.overwrite):  # else it is another's
                 checkpoints.remove()

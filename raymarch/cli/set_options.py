@@ -37,6 +37,12 @@ masks = click.option(
     type=click.Choice(["ignored", "alpha"]),
     help="What masks take out: unknown, the default, or empty, as around an object that is masked in all images.",
 )
+depth_unit = click.option(
+    "--depth-unit",
+    type=Real(1e-9, 1e9, "0.001 where depth images have millimetres and the world metres"),
+    metavar="X",
+    help="World units of one step of the depth images' values; what the set says if not given, else 0.001.",
+)
 follow_links = click.option(
     "--follow-links", is_flag=True, help="Read images that links in DATA lead to outside of it; if you trust the set."
 )
@@ -51,14 +57,16 @@ class SetReading:
     background: Any = None
     masks: str | None = None
     follow_links: bool = False
+    depth_unit: float | None = None
 
     def require_set(self, data: str | None, option: str) -> None:
         """UsageError for what is said where no set is given."""
         if data is None and (self.downscale is not None or self.holdout is not None or self.follow_links):
             raise click.UsageError(f"--downscale, --holdout and --follow-links are of the image set {option}; give it")
 
-    def options(self, volume: Volume | None = None) -> dict[str, Any]:
-        """Options of `load_views` but for the background: what is asked for, else what the fit of a volume had."""
+    def options(self, volume: Volume | None = None, depths: bool = False) -> dict[str, Any]:
+        """Options of `load_views` but for the background: what is asked for, else what the fit of a volume had;
+        `depths` says whether depth images are wanted."""
         of_fit = None if volume is None else volume.provenance.get("views")
         known = of_fit if isinstance(of_fit, dict) else {}
         masks = "alpha" if self.masks is None and known.get("masks") == "alpha" else self.masks
@@ -67,17 +75,21 @@ class SetReading:
             "holdout": known.get("holdout") if self.holdout is None else self.holdout,
             **({} if masks is None else {"masks": masks}),
             "follow_links": self.follow_links,
+            "depths": depths,
+            **({} if self.depth_unit is None else {"depth_unit": self.depth_unit}),
         }
 
 
-def set_reading(background: Any = None, with_masks: bool = False) -> Any:
+def set_reading(background: Any = None, with_masks: bool = False, with_depths: bool = False) -> Any:
     """Options of how an image set is read, given to a command as `reading`, a record of them.
 
     Args:
         background: the option of a colour, None for a command that has none.
         with_masks: whether the command has an option of what masks take out.
+        with_depths: whether it has one of the unit of depth images.
     """
-    several = (follow_links, masks if with_masks else None, background, holdout, downscale)
+    depths = depth_unit if with_depths else None
+    several = (follow_links, depths, masks if with_masks else None, background, holdout, downscale)
 
     def declare(command: Any) -> Any:
         command = pack_options(SetReading, "reading")(command)

@@ -298,13 +298,14 @@ def viewpoints(command: Any) -> Any:
     return command
 
 
+NOT_OF_CAMERAS = ("background", "masks", "depths", "depth_unit")  # options of reading that bear on images alone
+
+
 def cameras_of_views(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[tuple[str, Camera]]:
     """Cameras of an image set, with the names of its views."""
     from raymarch.io.image_sets.load import cameras_of_set, load_views
 
     if not isinstance(volume.provenance.get("refined"), dict):  # else images tell which views were fitted
-        return cameras_of_set(
-            data, split, **{key: value for key, value in how.items() if key not in ("background", "masks")}
-        )
+        return cameras_of_set(data, split, **{key: value for key, value in how.items() if key not in NOT_OF_CAMERAS})
     views = refined_views(volume, load_views(data, split, for_fit=False, **how))
     return list(zip(views.names, views.cameras, strict=True))

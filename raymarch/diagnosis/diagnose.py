@@ -72,7 +72,13 @@ def examine(views: Views, box: np.ndarray | None, points: list[Features] | None 
     ]
     points = features_of(views) if points is None else points
     light = images.colour_space(views, points)
-    findings += [extent.distant_cameras(views), images.duplicate_images(views), images.alpha_kind(views), light]
+    findings += [
+        extent.distant_cameras(views),
+        extent.depth_unit(views),
+        images.duplicate_images(views),
+        images.alpha_kind(views),
+        light,
+    ]
     given = views.box if box is None else np.asarray(box)
     still = backgrounds.static_background(views)
     findings += [still, backgrounds.isolating_masks(views)]

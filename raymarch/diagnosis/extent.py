@@ -19,6 +19,7 @@ from raymarch.geometry.pose_readings import READINGS, axis_rotations, read_as, r
 from raymarch.matching.epipolar import poses_of
 from raymarch.matching.points import MIN_POINTS, coverage
 from raymarch.views.agreement import alpha_of, dissenters
+from raymarch.views.depth_images import unit_doubt
 from raymarch.views.focus import faces_away, focus, names_of_mask
 from raymarch.views.views import Views
 from raymarch.views.world_origin import far_middle
@@ -42,6 +43,20 @@ def distant_cameras(views: Views) -> Finding | None:
     told = ", ".join(f"{x:.12g}" for x in middle)
     cure = f"move the world to the origin: take {told} from the cameras' places, points and box"
     return Finding("far-from-origin", "error", message, cure)
+
+
+def depth_unit(views: Views) -> Finding | None:
+    """Depth images of another unit than the cameras' world, as far as the cameras look at one place."""
+    if views.depths is None:
+        return None
+    try:
+        centre, _ = focus(views.cameras)
+    except RaymarchError:
+        return None
+    usual = float(np.median([np.linalg.norm(camera.position - centre) for camera in views.cameras]))
+    doubt = unit_doubt(views.depths, usual)
+    said, _, cure = doubt.partition("; ")
+    return Finding("depth-unit", "warning", said, cure) if doubt else None
 
 
 def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:

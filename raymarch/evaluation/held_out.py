@@ -7,20 +7,29 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
 from raymarch.errors import short_value
-from raymarch.evaluation.metrics import MIN_NETWORK_SIDE, Distance, lpips_distance, psnr, psnr_halves, ssim
+from raymarch.evaluation.metrics import (
+    MIN_NETWORK_SIDE,
+    Distance,
+    depth_error,
+    lpips_distance,
+    psnr,
+    psnr_halves,
+    ssim,
+)
 from raymarch.geometry.boxes import camera_in_box, meets_box
 from raymarch.geometry.camera import Camera
 from raymarch.html.card import card_html, html_of, table_html
 from raymarch.rendering.march_settings import MARCH, March
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.contents import require_pixels
+from raymarch.views.depth_images import align_depths, camera_of_depth, distance_by_z, mask_of_depth, unit_doubt
 from raymarch.views.identity import is_same_source
 from raymarch.views.views import VIEWS, Views
 from raymarch.volumes.volume import VOLUME, AnyVolume
@@ -28,7 +37,7 @@ from raymarch.volumes.volume import VOLUME, AnyVolume
 log = logging.getLogger(__name__)
 MIN_EXCESS_ERROR = 0.01  # mean squared error over that of one colour all over
 MAX_PSNR_GAP = 10.0  # dB under what a fit had on its own rays, from which on views are doubted to be of its set
-SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips")
+SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips", "depth_error", "depth_error_relative")
 ALPHA_MASK, SET_MASK, SET_AND_ALPHA_MASK = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
 BOX_MASK = "the set's box, where the image is not its background"
 MIN_COLOUR_DIFFERENCE = 0.1  # display value, by which a channel of the object differs from the background
@@ -39,6 +48,8 @@ SCORE_NAMES = {
     "psnr_halves": "PSNR by halves [dB]",
     "psnr_masked": "PSNR of the object [dB]",
     "ssim_masked": "SSIM of the object",
+    "depth_error": "depth error [world unit]",
+    "depth_error_relative": "depth error, relative",
 }
 MAX_LISTED = 40  # views that are listed, worst first
 
@@ -54,6 +65,9 @@ class ViewScore:
         psnr_halves: gains and offsets fitted on the left half, scored on the right [dB].
         psnr_masked, ssim_masked: of the object alone (`masked_by`); None where nothing tells it from the rest.
         lpips: learned perceptual distance, 0 for the same image; what a mask takes out is as it should be.
+        depth_error: mean absolute error of the depth where the view's depth image knows it [world unit]; where
+            nothing is met all of it is missing. None where the view has none.
+        depth_error_relative: the same as a part of the true depth.
     """
 
     name: str
@@ -63,6 +77,8 @@ class ViewScore:
     psnr_masked: float | None = None
     ssim_masked: float | None = None
     lpips: float | None = None
+    depth_error: float | None = None
+    depth_error_relative: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,8 @@ class Evaluation:
     """Result of `evaluate`: means over the views that have a score, each view's, and the seconds an image took.
 
     Attributes:
-        psnr, ssim, psnr_halves, psnr_masked, ssim_masked, lpips: means of those of `views`, which are `ViewScore`s.
+        psnr, ssim, psnr_halves, psnr_masked, ssim_masked, lpips, depth_error, depth_error_relative: means of those of
+            `views`, which are `ViewScore`s.
         masked_by: what tells the object from the rest, mask, alpha or the set's box; "" where nothing does.
         lpips_missing: why there is no LPIPS; "" where there is.
     """
@@ -85,6 +102,8 @@ class Evaluation:
     lpips: float | None = None
     masked_by: str = ""
     lpips_missing: str = ""
+    depth_error: float | None = None
+    depth_error_relative: float | None = None
 
     def _repr_html_(self) -> str | None:
         return html_of(evaluation_card, self)
@@ -105,8 +124,8 @@ def evaluate(
     march: March | None = None,
     seen: Callable[[int, np.ndarray], None] | None = None,
 ) -> Evaluation:
-    """PSNR, SSIM and LPIPS of `volume` rendered by the views' cameras: over the views' background where images have
-    alpha, else over the volume's own, which may have been learned.
+    """PSNR, SSIM, LPIPS and depth error of `volume` rendered by the views' cameras: over the views' background where
+    images have alpha, else over the volume's own, which may have been learned.
 
     Pixels that a mask takes out count nowhere.
 
@@ -115,7 +134,8 @@ def evaluate(
         seen: called with each view's number and image (height, width, 3), for progress or to keep the pictures.
 
     A view without any error, such as one of nothing but background, has an infinite PSNR, and none in the mean.
-    PSNR comes by halves too, and PSNR and SSIM of the object alone where masks, alpha or a box tell it. LPIPS needs
+    PSNR comes by halves too, and PSNR and SSIM of the object alone where masks, alpha or a box tell it. The depth error
+    is of views with a depth image; of a volume that was fitted to relative ones, after a scale and a shift. LPIPS needs
     PyTorch, the package lpips and its weights on this machine: where they are not, `lpips_missing` says why.
 
     Whether the volume looks as if it belonged to another set is told in the log after the first view.
@@ -133,12 +153,15 @@ def evaluate(
     behind = background_of(volume, views)
     scores, seconds = [], []
     distance, why = lpips_distance()
+    relative = fitted_relative_depth(volume)
+    if not relative and (doubt := _doubt_of_depth_unit(volume, views)):
+        log.warning("%s", doubt)
     with Renderer(volume, march) as renderer:
         for i, camera in enumerate(views.cameras):
             start = time.perf_counter()
             image = renderer.render(camera, behind, depth=False).image
             seconds.append(time.perf_counter() - start)
-            scores.append(score(views, i, image, distance))
+            scores.append(replace(score(views, i, image, distance), **depth_scores(renderer, views, i, relative)))  # type: ignore[arg-type]
             if i == 0 and (doubt := doubt_of_set(volume, views, image)):
                 log.warning("%s", doubt)
             if seen is not None:
@@ -173,6 +196,44 @@ def score(views: Views, view: int, image: np.ndarray, distance: Distance | None 
         ssim_masked=None if inside is None else similarity(inside),
         lpips=None if distance is None or min(image.shape[:2]) < MIN_NETWORK_SIDE else perceived(distance),
     )
+
+
+def depth_scores(renderer: Renderer, views: Views, view: int, relative: bool) -> dict[str, float]:
+    """Depth errors of a view by name, where it has a depth image: of the centres of that one's pixels.
+
+    Depths that are relative are given the scale and shift that suit the volume before they are compared.
+    """
+    depth, mask = views.depth(view), views.mask(view)
+    if depth is None:
+        return {}
+    camera = camera_of_depth(views.cameras[view], depth)
+    found = renderer.render(camera, depth=True).depth
+    true = np.array(depth, float)
+    if mask is not None:
+        true[~mask_of_depth(mask, depth.shape)] = np.nan
+    both = np.isfinite(found) & ~np.isnan(true)
+    if relative:
+        ratio = distance_by_z(camera, camera.rays().direction).reshape(true.shape)
+        if (how := align_depths(true[both], ratio[both], found[both].astype(float))) is None:
+            return {}
+        true = how[0] * true + how[1] * ratio
+        true[true <= 0] = np.nan
+    if np.isnan(true).all():
+        return {}
+    return {"depth_error": depth_error(found, true), "depth_error_relative": depth_error(found, true, relative=True)}
+
+
+def fitted_relative_depth(volume: AnyVolume) -> bool:
+    """Whether a volume was fitted to relative depth images, so that others of its set have no unit either."""
+    told = volume.provenance if isinstance(volume.provenance, Mapping) else {}
+    settings = told.get("settings")
+    return isinstance(settings, Mapping) and settings.get("depth_scale") == "per-view"
+
+
+def _doubt_of_depth_unit(volume: AnyVolume, views: Views) -> str:
+    """Why the views' depth images are of another unit than the volume, and the cure; "" where there is no doubt."""
+    middle = volume.box.mean(0)
+    return unit_doubt(views.depths, float(np.median([np.linalg.norm(c.position - middle) for c in views.cameras])))
 
 
 def _mean(numbers: list[float | None]) -> float | None:

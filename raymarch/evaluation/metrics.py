@@ -65,6 +65,23 @@ def psnr_halves(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> 
     return psnr(image[:, half:] * exposure[:3] + exposure[3:], truth[:, half:], right)
 
 
+def depth_error(found: np.ndarray, true: np.ndarray, *, relative: bool = False) -> float:
+    """Mean absolute error of depths (height, width) [world unit] where the true one is known, not NaN.
+
+    A depth that is not finite, where nothing was met, is off by all of the true one. `relative` errors are parts of the
+    true depth.
+
+    Example:
+        >>> true = np.array([[1.0, 2.0, np.nan]])
+        >>> depth_error(np.array([[1.5, np.inf, 7.0]]), true), depth_error(1.1 * true, true, relative=True)
+        (1.25, 0.10000000000000009)
+    """
+    known = ~np.isnan(true)
+    there = np.where(np.isfinite(found), found, 0.0)[known].astype(float)
+    error = np.abs(there - true[known])
+    return float((error / true[known] if relative else error).mean())
+
+
 def ssim(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     """Structural similarity: 11x11 Gaussian of sigma 1.5, valid part, data range 1, mean over channels.
 

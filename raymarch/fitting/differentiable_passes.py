@@ -15,8 +15,9 @@ from raymarch.fitting.settings.objective import Loss, Regulariser
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
 from raymarch.kernels.integrator import distortion_loss as distortion_kernels
+from raymarch.kernels.integrator.depth_loss import DEPTH_LOSS, add_depth_loss, add_depth_loss_adjoint
 from raymarch.kernels.integrator.kernel import Variant
-from raymarch.kernels.integrator.passes import passes_of
+from raymarch.kernels.integrator.passes import Pass, passes_of
 
 
 @ti.ad.grad_replaced
@@ -109,6 +110,31 @@ def _(
 ) -> None:
     call = (grid.variant, count, dt, min_transmittance, unit, weight)
     distortion_kernels.distortion_adjoint(grid.fields, buffer.fields, *call)
+
+
+@ti.ad.grad_replaced
+def add_depth(
+    grid: Grid, buffer: RayBuffer, depths: RayBuffer, count: int, dt: float, min_transmittance: float, weight: float
+) -> None:
+    """Depth loss of `count` rays of a buffer of their own, added to the loss; see `kernels.integrator.depth_loss`.
+
+    To be recorded after the march of the colours' rays, whose adjoint adds up what the slots hold of both.
+    """
+    _depth_loss_of(grid).value(grid.fields, depths.fields, grid.variant, count, dt, min_transmittance)
+    add_depth_loss(depths.fields, buffer.fields, count, weight)
+
+
+@ti.ad.grad_for(add_depth)
+def _(
+    grid: Grid, buffer: RayBuffer, depths: RayBuffer, count: int, dt: float, min_transmittance: float, weight: float
+) -> None:
+    add_depth_loss_adjoint(depths.fields, buffer.fields, count, weight)
+    _depth_loss_of(grid).adjoint(grid.fields, depths.fields, grid.variant, count, dt, min_transmittance)
+
+
+def _depth_loss_of(grid: Grid) -> Pass:
+    """Passes of the depth loss over a grid, in its mode."""
+    return Pass(grid.variant.mode, DEPTH_LOSS, of_depth=True)
 
 
 def _blocks(grid: Grid, seed: int, step: int) -> tuple[ti.Vector, ti.Vector, ti.Vector]:

@@ -23,6 +23,7 @@ from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.clock import Clock
+from raymarch.fitting.depth_term import DepthTerm
 from raymarch.fitting.level_schedule import Position, Schedule, describe_ending, is_early
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan.budget import keeps_colours
@@ -99,6 +100,7 @@ class Fitter(Holder):
             if plan.near_gradient > 0:
                 self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.images, plan.views, plan.settings, self.tiles))
+            self.depths = owners.enter_context(DepthTerm(plan)) if plan.settings.depth_weight else None
             self.history: list[Report] = []
             self.rates = Rates(plan.settings.optimiser)
             self._error: float | None = None
@@ -160,9 +162,13 @@ class Fitter(Holder):
             self._refresh(self.plan.least_sigma(n))
         self.side = self._side(progress, n)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
+        if self.depths is not None:
+            self.depths.draw(n, grid, self.march)
         self._differentiate(self._draw())
         note_errors(self.store.fields, buffer.fields, self.tiles, self.side**2, behind)
         self.photometry.look(buffer, n, self.side**2)
+        if self.depths is not None:
+            self.depths.look(n)
         self.rates.optimiser.step(grid, self._moments_age, progress, n, self.schedule.even(progress, n))
         self.steps_done, self._moments_age, self._error = n + 1, self._moments_age + 1, None
         self.clock.stepped()
@@ -208,6 +214,8 @@ class Fitter(Holder):
                 differentiable_passes.add_distortion(
                     grid, buffer, max(count // RAYS_PER_DISTORTION_RAY, 1), *ends, self.plan.reach, weight
                 )
+            if self.depths is not None:
+                self.depths.add(grid, buffer, *ends)
             for each in objective.regularisers:
                 differentiable_passes.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
 
@@ -248,6 +256,7 @@ class Fitter(Holder):
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         told |= {"preparation_seconds": round(self.preparation, 3)}
         told |= {"supersample": self.side, **self.rates.record()}
+        told |= {} if self.depths is None else self.depths.record()
         return volume_of(self.grid, self.plan, self.photometry, told)
 
     def ending(self) -> str:

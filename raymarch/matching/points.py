@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from raymarch.matching.epipolar import (
@@ -18,6 +20,7 @@ from raymarch.views.views import Views
 MIN_ANGLE = np.deg2rad(2.0)  # between two rays, for their crossing to say how far it is
 FAR_ANGLE = np.deg2rad(0.5)  # the same where only the order of magnitude matters
 MIN_POINTS = 50  # points
+POINT_NEIGHBOURS = 6  # of a view, with which its points are matched
 MATCHED_VIEWS = 32  # views, evenly spread, whose matches tell how far a scene goes
 COVERAGE_SIDE = 24  # points a side of the box at which it is asked who sees them
 
@@ -49,6 +52,27 @@ def matched_points(views: Views) -> np.ndarray:
     )
     agree = matches_agree(poses, matches, seen, near)
     return points_of(some, matches.take(agree), MatchDirections(*(part[agree] for part in seen)), poses, FAR_ANGLE)
+
+
+def with_matched_points(views: Views) -> Views:
+    """Views with the points where the rays of matches cross, each seen by the two views of its match, in place of
+    their own; takes some seconds.
+
+    Kept are matches that agree with the cameras, whose rays cross before both at 2 degrees or more.
+    """
+    none = replace(views, points=None, sightings=None)
+    if len(views) < 2:
+        return none
+    matches = match(features_of(views), neighbours(views.cameras, POINT_NEIGHBOURS))
+    if not len(matches):
+        return none
+    poses, seen = poses_of(views.cameras), match_directions(views.cameras, matches)
+    found = ray_crossings(poses, matches, seen)
+    good = matches_agree(poses, matches, seen, epipolar_tolerance(views.cameras, matches))
+    kept = matches.take(good := good & found.before & (found.angle > MIN_ANGLE))
+    numbers = np.arange(len(kept))
+    pairs = np.concatenate([np.stack([one, numbers], axis=1) for one in (kept.first, kept.second)])
+    return replace(none, points=found.point[good], sightings=pairs)
 
 
 def _set_points(views: Views) -> np.ndarray | None:

@@ -88,7 +88,7 @@ def settings_of_refinement(settings: FitSettings) -> FitSettings:
     """
     steps = None if settings.steps is None else max(round(CAMERA_FRACTION * settings.steps), FIRST_MOVE_STEP)
     seconds = None if settings.seconds is None else CAMERA_FRACTION * settings.seconds
-    return replace(settings, steps=steps, seconds=seconds, hull=False, levels=DEFAULT_SETTINGS.levels)
+    return replace(settings, steps=steps, seconds=seconds, hull=False, levels=DEFAULT_SETTINGS.levels, depth_weight=0.0)
 
 
 def settings_after_refinement(settings: FitSettings) -> FitSettings:

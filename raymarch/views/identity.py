@@ -39,6 +39,7 @@ class ViewsDigest:
         lenses: their models.
         cameras: pose by rows, focal length, principal point, width and height, the lens's coefficients.
         background: behind images with alpha.
+        depths: checksums of what a fit to depths takes from them, each of a view's; none where no fit does.
 
     Example:
         >>> views = Views([Camera.look_at((0, -4, 0), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8), ["first"])
@@ -53,10 +54,11 @@ class ViewsDigest:
     lenses: tuple[str, ...]
     cameras: tuple[tuple[float, ...], ...]
     background: tuple[float, float, float]
+    depths: tuple[str, ...] = ()
 
     @staticmethod
-    def of(views: Views) -> ViewsDigest:
-        """Digest of views."""
+    def of(views: Views, depths: bool = False) -> ViewsDigest:
+        """Digest of views, with that of their depths or without."""
         masks = [views.mask(i) for i in range(len(views))]
         return ViewsDigest(
             tuple(views.names),
@@ -65,6 +67,7 @@ class ViewsDigest:
             tuple(camera.lens.model for camera in views.cameras),
             ViewsDigest.cameras_of(views),
             views.background,
+            tuple(_depth_sum(views, i) for i in range(len(views))) if depths else (),
         )
 
     @staticmethod
@@ -75,7 +78,8 @@ class ViewsDigest:
     def record(self) -> dict[str, Any]:
         """Digest as plain lists, numbers and texts."""
         cameras = [list(numbers) for numbers in self.cameras]
-        return {**{name: list(value) for name, value in asdict(self).items()}, "cameras": cameras}
+        parts = {name: list(value) for name, value in asdict(self).items() if name != "depths" or value}
+        return {**parts, "cameras": cameras}
 
     def difference(self, record: Mapping[str, Any]) -> str:
         """What differs from the views of a record, in words; "" if nothing does.
@@ -84,7 +88,8 @@ class ViewsDigest:
         """
         if (count := len(record["images"])) != len(self.images):
             return f"there were {count} views, now {len(self.images)}"
-        for part, same in (("images", eq), ("masks", eq), ("lenses", eq), ("cameras", _are_close)):
+        parts = [("images", eq), ("masks", eq), ("lenses", eq), ("cameras", _are_close)]
+        for part, same in parts + [("depths", eq)] * bool(self.depths and "depths" in record):
             pairs = zip(self.names, record[part], getattr(self, part), strict=True)
             if others := [name for name, was, now in pairs if not same(was, now)]:
                 one = part.removesuffix("es") if part == "lenses" else part.removesuffix("s")
@@ -172,6 +177,16 @@ def _array_sum(array: np.ndarray) -> str:
     digest = hashlib.sha256(f"{array.dtype.str} {array.shape}\n".encode())
     digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:CHECKSUM_LENGTH]
+
+
+def _depth_sum(views: Views, i: int) -> str:
+    """Checksum of a view's depth image and of the sparse points that it sees; "" where it has neither."""
+    depth, parts = views.depth(i), list[str]()
+    if depth is not None:
+        parts.append(_array_sum(depth))
+    if views.sightings is not None and views.points is not None:
+        parts.append(_array_sum(views.points[views.sightings[views.sightings[:, 0] == i, 1]]))
+    return " ".join(parts)
 
 
 def _numbers(camera: Camera) -> tuple[float, ...]:

@@ -33,6 +33,15 @@ from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import Camera
 from raymarch.html.card import card_html, html_of, numbers_text
 from raymarch.html.picture import figure, thumbnail
+from raymarch.views.depth_images import (
+    DEPTHS,
+    SIGHTINGS,
+    Depths,
+    known_depths,
+    require_aspect,
+    require_sightings,
+    sightings_of,
+)
 from raymarch.views.image_arrays import IMAGES, MASKS, Images, Masks, effective_masks, is_opaque
 
 DOWNSCALE = number(1, 1 << 20, cure="images are made smaller, by 2 for half as many pixels a side")
@@ -101,6 +110,10 @@ class Views:
         masks_as: as `masks` of `load_views`, for provenance.
         bounds: (view, 2) depths of the near and the far plane between which each view shows the scene [world unit], or
             None. They tell where a scene may lie, not what images show.
+        depths: a depth image (height, width) or None for each view, or None: distances along rays [world unit], as
+            `Rendering.depth` has them, NaN or 0 where unknown; of the image's aspect, but of any size. Depths along the
+            camera's axis, as sensors give them, are made such by `rm.distances_of_z`.
+        sightings: whole numbers (sighting, 2), a view and one of the `points` that it sees, or None.
 
     Raises RaymarchError where counts or sizes disagree.
 
@@ -123,6 +136,8 @@ class Views:
     origin: tuple[float, float, float] | None = None
     masks_as: str = MASK_MEANINGS[0]
     bounds: np.ndarray | None = None
+    depths: Depths = None
+    sightings: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         cameras, images = CAMERA_EACH("cameras", self.cameras), IMAGES("images", self.images)
@@ -138,6 +153,12 @@ class Views:
             raise RaymarchError("no views; want at least one camera with its image")
         for camera, name, image, mask in zip(cameras, names, images, masks or (None,) * len(cameras), strict=True):
             _require_one_size(camera, name, image, mask)
+        depths = DEPTHS("depths", self.depths)
+        if depths is not None and len(depths) != len(cameras):
+            raise RaymarchError(f"{len(depths)} depth images of {len(cameras)} views; want one or None for each")
+        for camera, name, depth in zip(cameras, names, depths or (None,) * len(cameras), strict=True):
+            if depth is not None:
+                require_aspect(camera, name, depth)
         points = SPARSE_POINTS("points", self.points)
         values = {
             "cameras": cameras, "images": images, "names": names, "background": require_colour(self.background),
@@ -146,7 +167,10 @@ class Views:
             "holdout": optional(HOLDOUT)("holdout", self.holdout),
             "origin": optional(MAP_ORIGIN)("origin", self.origin),
             "masks_as": one_of(*MASK_MEANINGS)("masks_as", self.masks_as),
-            "bounds": _bounds(self.bounds, names),
+            "bounds": _bounds(self.bounds, names), "depths": known_depths(depths),
+            "sightings": require_sightings(
+                SIGHTINGS("sightings", self.sightings), len(cameras), 0 if points is None else len(points)
+            ),
         }  # fmt: skip
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -180,6 +204,8 @@ class Views:
             names=[self.names[i] for i in index],
             masks=None if self.masks is None else [self.masks[i] for i in index],
             bounds=None if self.bounds is None else self.bounds[index],
+            depths=None if self.depths is None else [self.depths[i] for i in index],
+            sightings=sightings_of(self.sightings, index),
         )
 
     def __iter__(self) -> Iterator[Views]:
@@ -232,6 +258,11 @@ class Views:
         """Mask (height, width) of one view, False where a pixel does not count; None where all do."""
         view = self._index(view)
         return None if self.masks is None else self.masks[view]
+
+    def depth(self, view: int) -> np.ndarray | None:
+        """Depth image (height, width) float32 of one view [world unit], NaN where unknown; None where it has none."""
+        view = self._index(view)
+        return None if self.depths is None else self.depths[view]
 
     def _index(self, view: int) -> int:
         return whole(-len(self), len(self) - 1)("view", view)
@@ -313,6 +344,7 @@ def views_card(views: Views) -> str:
         ("lenses", ", ".join(sorted({camera.lens.model for camera in views.cameras}))),
         ("box", None if views.box is None else f"{numbers_text(views.box[0])} to {numbers_text(views.box[1])}"),
         ("sparse points", None if views.points is None else f"{len(views.points):,}"),
+        ("depth images", None if views.depths is None else sum(depth is not None for depth in views.depths)),
         ("near to far", None if views.bounds is None else numbers_text([views.bounds.min(), views.bounds.max()])),
         ("downscale", None if views.downscale == 1 else f"{views.downscale:g}"),
         ("holdout", views.holdout),

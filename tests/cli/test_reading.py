@@ -16,7 +16,7 @@ from raymarch.cli.fit import forecast_text, print_forecast
 from raymarch.cli.options import clip_of
 from raymarch.cli.set_options import SetReading, refined_views
 from raymarch.device.memory import Memory
-from raymarch.evaluation.held_out import Evaluation
+from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.report import provenance
@@ -50,7 +50,46 @@ def fitted(**views):
 )
 def test_what_is_not_asked_for_is_the_fit_s(fit, asked, want):
     found = SetReading(*asked).options(fitted(**fit))
-    assert found == {"downscale": want[0], "holdout": want[1], "follow_links": False}
+    assert found == {"downscale": want[0], "holdout": want[1], "follow_links": False, "depths": False}
+
+
+@pytest.mark.parametrize(
+    ("line", "want"),
+    [
+        (["fit", "set", "--dry-run"], {"depths": False}),
+        (["fit", "set", "--dry-run", "--set", "depth_weight=0.1"], {"depths": True}),
+        (["fit", "set", "--dry-run", "--depth-unit", "1"], {"depths": False, "depth_unit": 1.0}),
+        (["evaluate", "v.h5", "set", "--depth-unit", "0.01"], {"depths": True, "depth_unit": 0.01}),
+    ],
+)
+def test_depths_are_read_where_they_are_wanted(line, want, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rm.save(VOLUME, "v.h5")
+    asked = []
+
+    def load_views(*_, **how):
+        asked.append(how)
+        raise rm.RaymarchError("read")
+
+    monkeypatch.setattr("raymarch.io.image_sets.load.load_views", load_views)
+    with pytest.raises(rm.RaymarchError, match="read"):
+        cli(line, standalone_mode=False)
+    assert {name: value for name, value in asked[0].items() if name.startswith("depth")} == want
+
+
+def test_depth_errors_are_printed_beside_the_other_scores(tmp_path, monkeypatch, capsys):
+    rm.save(VOLUME, tmp_path / "v.h5")
+    one = ViewScore("a", 20.0, None, depth_error=0.125, depth_error_relative=0.03125)
+    scores = Evaluation(20.0, None, (one, ViewScore("b", 20.0, None)), 0.1, depth_error=0.125)
+    monkeypatch.setattr("raymarch.evaluation.held_out.evaluate", lambda *_, **__: scores)
+    cli(
+        ["evaluate", str(tmp_path / "v.h5"), str(write_set(tmp_path / "set")), "--split", "train"],
+        standalone_mode=False,
+    )
+    first, second, mean = capsys.readouterr().out.splitlines()
+    assert "depth error 0.125  relative 3.1%" in first
+    assert "depth" not in second
+    assert "depth error 0.125" in mean
 
 
 @pytest.mark.parametrize(
@@ -71,7 +110,7 @@ def test_views_of_a_refined_fit_have_its_lens(refined, focal, said, capsys):
 def test_a_volume_that_does_not_say_is_compared_as_usual(views):
     volume = replace(VOLUME, provenance={"views": views})
     assert SetReading().options(volume) == SetReading().options()
-    assert SetReading().options() == {"downscale": 1.0, "holdout": None, "follow_links": False}
+    assert SetReading().options() == {"downscale": 1.0, "holdout": None, "follow_links": False, "depths": False}
 
 
 def noise(count, seed=0, names=(), **how):

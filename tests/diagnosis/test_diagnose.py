@@ -22,7 +22,7 @@ from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
 from raymarch.matching.epipolar import distances, epipolar_tolerance, match_directions, matches_agree, poses_of
 from raymarch.matching.matches import Matches, features_of, neighbours
-from raymarch.matching.points import matched_points
+from raymarch.matching.points import matched_points, with_matched_points
 from raymarch.views.agreement import alpha_of
 from raymarch.views.display_values import linear_of_srgb
 
@@ -427,3 +427,22 @@ def test_a_picture_whose_alpha_masks_nothing_has_no_silhouette():
     assert extent.silhouettes(opaque) == []
     assert exposures_of_views.exposure_by_alpha(opaque) is None
     assert extent.box(opaque, np.array([(-0.3, -0.3, -0.3), (0.3, 0.3, 0.3)]), np.zeros((0, 3))) is None
+
+
+def test_matched_points_lie_on_what_is_seen_by_the_two_views_of_their_match():
+    seen = with_matched_points(ROOM)
+    off = np.abs(seen.points).min(axis=1)  # from the nearest wall
+    assert len(seen.points) > 100
+    assert np.quantile(off, 0.5) < 0.01
+    assert np.quantile(off, 0.9) < 0.05
+    assert (np.bincount(seen.sightings[:, 1]) == 2).all()
+    assert with_matched_points(ROOM[[0]]).points is None
+
+
+def test_depths_of_another_unit_are_told():
+    metres = replace(BALL, depths=[np.full((4, 4), 4.0)] * len(BALL))
+    assert extent.depth_unit(BALL) is None
+    assert extent.depth_unit(metres) is None
+    found = extent.depth_unit(replace(BALL, depths=[np.full((4, 4), 4000.0)] * len(BALL)))
+    assert found.code == "depth-unit"
+    assert "about 0.001 times" in found.cure

@@ -352,7 +352,10 @@ REFUSED = {
             names=["ab", [1, 2], 3],
             background=[5, "green", (True, 0, 2)],
             source=[3],
+            depths=[IMAGES, 3, [np.zeros(4)] * 2],
+            sightings=[[(0, 0.5)], [0, 1]],
         ),
+        of(VIEWS.depth, view=["first"]),
         of(VIEWS.rgb, view=[2, 0.5]),
         of(VIEWS.image, view=[2]),
         of(VIEWS.mask, view=["first"]),
@@ -500,7 +503,10 @@ REFUSED = {
         ),
     ],
     "load_views": [
-        of(rm.load_views, {"path": "."}, downscale=[0]),
+        of(rm.load_views, {"path": "."}, downscale=[0], depth_unit=[0, "mm"]),
+    ],
+    "distances_of_z": [
+        of(rm.distances_of_z, {"camera": CAMERA, "z": SQUARE[..., 0]}, z=[SQUARE, 3.0], camera=[None]),
     ],
     "orbit": [
         of(around, count=[0, 2.5, "3"], radius=[-1, NAN, None], target=[(0, 0)], elevation=["up"], like=[None]),
@@ -743,6 +749,9 @@ ROWS = {
         (lambda: rm.Views([CAMERA] * 2, [IMAGES[0], IMAGES[0, 1:]]), "view 001: image is 8 x 5 but its camera 8 x 6"),
         (lambda: rm.Views([CAMERA] * 2, IMAGES, masks=[IMAGES[0, ..., 0] > 300]), "1 masks of 2 views"),
         (lambda: rm.Views([CAMERA] * 2, IMAGES, box=[(0, 0, 0)] * 2), "box"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, depths=[None]), "1 depth images of 2 views"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, depths=[np.ones((9, 3))] * 2), "3 x 9 but its image 8 x 6"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, sightings=[(0, 0)]), "there are 2 views and 0 points"),
         *[(lambda bad=bad: VIEWS[bad], "which is") for bad in (2, -3, 0.5, "a", None, [], [5], slice(2, 2), (0, 1))],
     ],
     "Selection": [

@@ -109,6 +109,7 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
         "allowed": np.packbits(grid.allowed_cells()),
         "world_from_index": np.array(grid.world_from_index, "<f8"),
         **fitter.photometry.state(),
+        **({} if fitter.depths is None else fitter.depths.state()),
     }
     write_checkpoint(path, record, {**_samples(grid), **{name: Stream.of(array) for name, array in arrays.items()}})
 
@@ -136,7 +137,9 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
         _put_level(fitter, reader, path)
         _put_samples(fitter, reader, path)
         history = _history(fitter, reader, path)
-        fitter.photometry.put(_photometry(fitter, reader, path))
+        fitter.photometry.put(_numbers_like(fitter.photometry.state(), reader, path))
+        if fitter.depths is not None:
+            fitter.depths.put(_numbers_like(fitter.depths.state(), reader, path, unknown=("depth_alignment",)))
         store = fitter.images.use(fitter.plan.halvings_of(record["level"]))
         reader.require("errors", (store.tiles + 1,), "<f8")
         if not np.isfinite(errors := reader.rows("errors")).all():
@@ -239,13 +242,15 @@ def _put_samples(fitter: Fitter, reader: StreamedReader, path: object) -> None:
     put_cubes(grid, cubes)
 
 
-def _photometry(fitter: Fitter, reader: StreamedReader, path: object) -> dict[str, np.ndarray]:
-    """What a checkpoint has of exposures and background, as of `Photometry.state`."""
+def _numbers_like(
+    state: Mapping[str, np.ndarray], reader: StreamedReader, path: object, unknown: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
+    """What a checkpoint has of arrays by name, shaped like those of a state; finite, but for what may be `unknown`."""
     found = {}
-    for name, like in fitter.photometry.state().items():
+    for name, like in state.items():
         reader.require(name, like.shape, "<f8")
         found[name] = reader.rows(name)
-        if not np.isfinite(found[name]).all():
+        if name not in unknown and not np.isfinite(found[name]).all():
             raise RaymarchError(f"{path}: {name} has numbers that are not finite; {DAMAGE_CURE}")
     return found
 

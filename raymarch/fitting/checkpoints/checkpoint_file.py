@@ -35,6 +35,7 @@ DATASETS = (
     "world_from_index",
     "exposures", "background", "moments", "behind", DIGEST_DATASET,
 )  # fmt: skip
+OPTIONAL_DATASETS = ("depth_alignment", "depth_sums")  # of a fit with depth images
 MAX_RECORD_BYTES = 16 << 20  # bytes of its text
 MAX_GROUPS = 50_000  # lists and mappings, of which each camera is one
 MAX_STEPS = 2**31 - 1
@@ -69,7 +70,8 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, An
 
     Raises RaymarchError for a file that is none, that is damaged or cut, and for what only a hostile one has.
     """
-    with _checkpoint_cure(), open_hdf5(path, FORMAT, VERSION, DATASETS, streamed=("samples", "gradient")) as file:
+    how = {"streamed": ("samples", "gradient"), "optional": OPTIONAL_DATASETS}
+    with _checkpoint_cure(), open_hdf5(path, FORMAT, VERSION, DATASETS, **how) as file:
         if file["record"].shape != () or file["record"].dtype.kind != "S":
             raise RaymarchError(f"{path}: record is {file['record'].dtype}, want one text; {DAMAGE_CURE}")
         if file["record"].dtype.itemsize > MAX_RECORD_BYTES:
@@ -132,7 +134,7 @@ def check_record(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
 def _require_views(views: object, where: str) -> None:
     """RaymarchError where there is not a checksum of each kind for every view."""
     views = views if isinstance(views, dict) else {}
-    lists = [views.get(name) for name in VIEW_KEYS]
+    lists = [views.get(name) for name in (*VIEW_KEYS, *(["depths"] if "depths" in views else []))]
     texts = [one for one in lists if isinstance(one, list) and all(isinstance(text, str) for text in one)]
     if len(texts) < len(lists) or len(set(map(len, texts))) != 1:
         raise RaymarchError(

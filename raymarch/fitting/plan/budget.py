@@ -25,6 +25,7 @@ from raymarch.device.memory import (
     pool_shape,
 )
 from raymarch.errors import RaymarchError
+from raymarch.fitting.depth_targets import BYTES_A_TARGET, MAX_TARGETS, RAYS_PER_DEPTH_RAY
 from raymarch.fitting.plan.survey import pixels_at_once
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.boxes import affine_of_box, grid_of_box, require_nested
@@ -55,6 +56,7 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
         **images_of_fit(settings, images),
         "grid": grid_bytes(padded_shape(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
         "rays": bytes_of_rays(settings),
+        **bytes_of_depths(settings),
         "result": int(one * CHECK_FACTOR) * width // 4,
     }
     return Memory(shape, settings.sh_degree, slots, parts)
@@ -75,6 +77,19 @@ def bytes_of_rays(settings: FitSettings) -> int:
     """
     rays = settings.rays * settings.supersample**2
     return rays * numbers_a_ray(keeps_colours(settings)) * (4 if runtime.single_precision() else 8)
+
+
+def bytes_of_depths(settings: FitSettings) -> dict[str, int]:
+    """Bytes of the known distances of a fit, and of their rays, as a part of its memory; none where it has no depth.
+
+    Example:
+        >>> bytes_of_depths(FitSettings())
+        {}
+    """
+    if not settings.depth_weight:
+        return {}
+    rays = max(settings.rays // RAYS_PER_DEPTH_RAY, 1) * numbers_a_ray(False) * (4 if runtime.single_precision() else 8)
+    return {"depths": MAX_TARGETS * BYTES_A_TARGET + rays}
 
 
 def bytes_of_result(samples: int, degree: int) -> int:
@@ -237,6 +252,7 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
         "grid": pool,
         "cells": sum(index_bytes(shape, room)) + HULL_BYTES_A_CELL * math.prod(cells_of(shape)),
         "rays": bytes_of_rays(settings),
+        **bytes_of_depths(settings),
         # once the rest is given back
         "result": max(int(one * CHECK_FACTOR) * width // 4 - (pool - one * width // 4), 0),
     }

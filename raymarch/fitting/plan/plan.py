@@ -168,7 +168,7 @@ class Plan:
     @cached_property
     def views_digest(self) -> ViewsDigest:
         """Checksums of images, cameras and masks, made when they are first asked for."""
-        return ViewsDigest.of(self.views)
+        return ViewsDigest.of(self.views, depths=self.settings.depth_weight > 0)
 
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""

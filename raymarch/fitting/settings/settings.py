@@ -53,6 +53,7 @@ def _levels(value: Iterable[Iterable[SupportsFloat]]) -> tuple[tuple[float, floa
 
 LEVELS = Check("pairs (share of the fit, scale): rising shares from 0, the last scale 1", _levels)
 FRACTION = number(0, 1, below=True)
+DEPTH_SETTINGS = ("depth_weight", "depth_delta", "depth_scale", "depth_from")
 
 
 @suggest_names
@@ -99,6 +100,14 @@ class FitSettings:
         opacity_weight: of the squared error of the opacity, where the images have alpha.
         distortion_weight: of the distortion loss, which draws what a ray meets together (Barron et al. 2022).
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
+        depth_weight: of the depth loss, how far from their known distances rays end, 0 to 1 each; 0 for none. Known are
+            depth images and the sparse points that views see.
+        depth_delta: error of a known distance from which on it counts less [world unit]; None for 2 % of each, and a
+            voxel at least.
+        depth_scale: "metric" for depth images in world units; "per-view" where a scale and a shift of each are to be
+            fitted, as those of a network are.
+        depth_from: "all" that the set has, or of "images" or "points" alone; or "matches", for points where the rays of
+            matches between the images cross, of a set that has none.
         regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
         exposure: whether gain and offset of each view's channels are fitted along, for photographs whose exposure or
             white balance changed; of images with alpha, opaque pixels tell them.
@@ -164,6 +173,10 @@ class FitSettings:
     tv_density: float = checked_field(WEIGHT, 0.0)
     tv_colour: float = checked_field(WEIGHT, 0.0)
     sparsity: float = checked_field(WEIGHT, 0.0)
+    depth_weight: float = checked_field(WEIGHT, 0.0)
+    depth_delta: float | None = checked_field(optional(number(0, 1e9, above=True, unit="world unit")), None)
+    depth_scale: str = checked_field(one_of("metric", "per-view"), "metric")
+    depth_from: str = checked_field(one_of("all", "images", "points", "matches"), "all")
     regularised_fraction: float = checked_field(number(0, 1, above=True), 0.1)
 
     # Photometry.
@@ -222,6 +235,8 @@ class FitSettings:
         del how["objective"]
         how |= {part: getattr(getattr(self, part), "name", how[part]) for part in ("density", "colour")}
         del how["mode"], how["transfer"]
+        if not self.depth_weight:  # a fit without depth is the one that it was
+            how = {name: value for name, value in how.items() if name not in DEPTH_SETTINGS}
         if self.transfer is not None:
             how |= {"mode": self.mode, "transfer": self.transfer.record()}
         if self.objective is not None:
@@ -259,6 +274,8 @@ def require_consistent(settings: FitSettings) -> None:
     object.__setattr__(settings, "sh_degree", 0)  # the volume's own colours are not seen
     if settings.minimised.distortion_weight:
         raise RaymarchError("distortion_weight is over 0 in mode transfer, which has no distortion loss; leave it 0")
+    if settings.depth_weight:
+        raise RaymarchError("depth_weight is over 0 in mode transfer, which has no depth loss; leave it 0")
     for each in settings.minimised.regularisers:
         if each.of == OPTICAL_DEPTH and each.weight:
             raise RaymarchError(

@@ -29,15 +29,18 @@ def convert(
     follow_links: bool = False,
     downscale: float = 1.0,
     holdout: int | None = None,
+    depth_unit: float | None = None,
     seen: Callable[[str, Views], object] = lambda split, views: None,
 ) -> dict[str, int]:
-    """Image set written to one HDF5 file, with all its splits, lenses, masks, points and box; how many views each has.
+    """Image set written to one HDF5 file, with all its splits, lenses, masks, depths, points and box; how many views
+    each has.
 
     Args:
         source: the set, of any layout that `load_views` reads.
         target: the file, whose name ends in .h5 or .hdf5.
         overwrite: whether a file may be replaced that is no such image set.
-        background, follow_links, downscale, holdout: as of `load_views`; what they do is in the file for good.
+        background, follow_links, downscale, holdout, depth_unit: as of `load_views`; what they do is in the file for
+            good.
         seen: called with each split that is read.
 
     Raises RaymarchError for another suffix, for what `load_views` raises, and where nothing can be written or what is
@@ -67,6 +70,7 @@ def convert(
                     for_fit=False,
                     downscale=downscale,
                     holdout=holdout,
+                    depth_unit=depth_unit,
                 )
             except RaymarchError as error:
                 if told or i == 0:

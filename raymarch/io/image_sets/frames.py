@@ -29,8 +29,10 @@ from raymarch.io.images.decode import (
     turn_upright,
     turn_with,
 )
+from raymarch.io.images.depth_file import read_depth
 from raymarch.io.images.header import Header, read_header
 from raymarch.system.resources import workers
+from raymarch.views.depth_images import Depths, distances_of_z, require_aspect
 from raymarch.views.display_values import eight_bit, linear_of_srgb
 from raymarch.views.image_arrays import Images, Masks
 from raymarch.views.resize import shrink, shrink_mask
@@ -57,6 +59,9 @@ class Frame(NamedTuple):
         size: (width, height) [pixel] of the image as the set has it, which its camera takes where no image is there; or
             None where the set does not say.
         bounds: depths of the near and the far plane between which it shows the scene [world unit]; or None.
+        depth: a file of depths along the camera's axis, of the image as masks are; or None.
+        depth_unit: world units of one step of its values.
+        confidence: a file of its size, 0 where the depth is not to be trusted; or None.
     """
 
     file: Path
@@ -68,6 +73,9 @@ class Frame(NamedTuple):
     radius: Callable[[int, int], float] | None = None
     size: tuple[float, float] | None = None
     bounds: tuple[float, float] | None = None
+    depth: Path | None = None
+    depth_unit: float = 1.0
+    confidence: Path | None = None
 
 
 def require_few(count: int, source: Path) -> None:
@@ -86,6 +94,7 @@ def views_of_frames(
     points: np.ndarray | None = None,
     box: np.ndarray | None = None,
     origin: np.ndarray | None = None,
+    sightings: Sequence[np.ndarray] | None = None,
 ) -> Views:
     """Views of frames whose images exist; the log says which do not, and what is doubtful about the cameras.
 
@@ -99,6 +108,7 @@ def views_of_frames(
         transparent: 0 or 255, where pixels that have one in all colours are transparent.
         points, box: sparse points of the scene (point, 3) and the set's own box (2, 3), in the world, where it has any.
         origin: of that world in the coordinates of the set, as of `new_origin`.
+        sightings: of each frame the numbers of the points that it sees; or None.
 
     Raises RaymarchError for more than 20,000 frames, where all images are missing, and what `decode`, `decode_mask` and
     cameras raise.
@@ -106,12 +116,14 @@ def views_of_frames(
     require_few(len(frames), source)
     if options.cameras_alone:
         return _cameras_alone(frames, folder, source, options.downscale, origin)
-    there = [frames[i] for i in existing_images([frame.file for frame in frames], source)]
+    numbers = existing_images([frame.file for frame in frames], source)
+    there = [frames[i] for i in numbers]
     files = [frame.file for frame in there]
     say_doubled(files, source)
     found = read_headers(files)
     kept = [not is_left_out(*of) for of in zip(files, map(_camera_of, there, found), strict=True)]
     there, files, found = list(compress(there, kept)), list(compress(files, kept)), list(compress(found, kept))
+    numbers = list(compress(numbers, kept))
     if not there:
         raise RaymarchError(f"{source}: no image is that of its camera; correct the numbers")
     cameras = [_camera_of(*of)() for of in zip(there, found, strict=True)]  # before what takes its time
@@ -135,7 +147,40 @@ def views_of_frames(
         downscale=options.downscale,
         origin=None if origin is None else tuple(origin.tolist()),
         bounds=_bounds_of(there),
+        depths=_depths(there, cameras, found, options, source),
+        sightings=None if sightings is None or points is None else _sightings([sightings[i] for i in numbers]),
     )
+
+
+def _sightings(seen: Sequence[np.ndarray]) -> np.ndarray:
+    """Sightings (sighting, 2) of views that see these points."""
+    views = np.repeat(np.arange(len(seen)), [len(points) for points in seen])
+    return np.stack([views, np.concatenate(seen)], axis=1)
+
+
+def _depths(
+    frames: Sequence[Frame], cameras: Sequence[Camera], found: Sequence[Header], options: ReadOptions, source: Path
+) -> Depths:
+    """Depth images of frames [world unit], distances along rays, as far as they exist; the log says which do not."""
+    given = [frame.depth for frame in frames]
+    if not options.depths or all(file is None for file in given):
+        return None
+    missing = [file.name for file in given if file is not None and not file.is_file()]
+    if missing:
+        message = "%s: %d of %d depth images are missing, going on without them (%s); put them there, or take them out"
+        log.warning(message, source, len(missing), len(given) - given.count(None), first_names(missing))
+
+    def depth(frame: Frame, camera: Camera, of: Header) -> np.ndarray | None:
+        if frame.depth is None or not frame.depth.is_file():
+            return None
+        unit = frame.depth_unit if options.depth_unit is None else options.depth_unit
+        confidence = frame.confidence if frame.confidence is not None and frame.confidence.is_file() else None
+        z = read_depth(frame.depth, unit, of, confidence)
+        require_aspect(camera, frame.depth.name, z)
+        return distances_of_z(camera, z)
+
+    with ThreadPoolExecutor(workers()) as pool:
+        return list(pool.map(depth, frames, cameras, found))
 
 
 def _bounds_of(frames: Sequence[Frame]) -> np.ndarray | None:

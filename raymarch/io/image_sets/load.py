@@ -64,6 +64,8 @@ USUAL_SPLITS = ("train", "val", "test")
     downscale=DOWNSCALE,
     holdout=optional(HOLDOUT),
     masks=checks.one_of(*MASK_MEANINGS),
+    depths=checks.flag,
+    depth_unit=optional(checks.number(0, 1e9, above=True, unit="world unit")),
 )
 def load_views(
     path: str | os.PathLike[str],
@@ -76,6 +78,8 @@ def load_views(
     downscale: float = 1.0,
     holdout: int | None = None,
     masks: str = MASK_MEANINGS[0],
+    depths: bool = True,
+    depth_unit: float | None = None,
 ) -> Views:
     """Views of one split of an image set, whose layout is found out from its files.
 
@@ -92,6 +96,9 @@ def load_views(
             other in train; 8 if not given, 0 to hold none out.
         masks: what pixels are that masks take out: "ignored", so that nobody knows what they show, as of passers-by;
             or "alpha", so that nothing is there, as around an object that is masked in all images.
+        depths: read depth images too, and which view sees which sparse point, where the set has them.
+        depth_unit: world units of one step of the depth images' values; if not given what the set says, else 0.001,
+            for millimetres in a world of metres.
 
     What speaks against the images, such as some that are transparent all over, is said in the log.
 
@@ -110,6 +117,8 @@ def load_views(
         asked["downscale"] = downscale
     if holdout not in (None, DEFAULT_HOLDOUT) or chosen in READERS:
         asked["holdout"] = DEFAULT_HOLDOUT if holdout is None else holdout
+    if not depths or depth_unit is not None or chosen in READERS:
+        asked |= {"depths": depths, **({} if depth_unit is None else {"depth_unit": depth_unit})}
     views = read_views(chosen, folder, split, **asked)
     if holdout is not None and chosen in READERS and _own_splits(chosen, folder):
         logging.getLogger("raymarch").warning(

@@ -33,6 +33,7 @@ CAMERA_FILES = "*.json"
 CAPTURE_FILES = tuple(f"{cameras}/{CAMERA_FILES}" for cameras, _ in CAPTURE_FOLDERS)
 POSE_KEYS = [[f"t_{row}{column}" for column in range(4)] for row in range(3)]
 Z_UP_ROWS = (2, 0, 1)  # the rows in the order that turns the world's second axis, which is up, into its third
+MILLIMETRE = 1e-3  # world units: a world of metres
 BORDER_PIXELS = 15  # pixels of corrected images along their edges, which may be black
 
 
@@ -51,7 +52,8 @@ def read(folder: Path, options: ReadOptions) -> Views:
     """Views of a split, sorted by name; every `holdout`-th is "test". z is up.
 
     A camera has `t_00` to `t_23`, which are `world_from_camera` with y up, `fx`, `fy`, `cx`, `cy`, `width`, `height`
-    [pixel]. Of images that Polycam corrected 15 pixels along each edge are masked: they may be black.
+    [pixel]. Depth images are those in `depth` beside the cameras [mm], but for what `confidence` has as 0. Of images
+    that Polycam corrected 15 pixels along each edge are masked: they may be black.
 
     Raises RaymarchError that names the file, what is wrong and the cure.
     """
@@ -71,9 +73,17 @@ def read(folder: Path, options: ReadOptions) -> Views:
             file = frame_file(
                 folder, root, f"{images}/{path.stem}", str(path), options.follow_links
             )  # of another suffix
-        frames.append(
-            Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=str(path)), size=calibration.size)
+        frame = Frame(
+            file, partial(calibration.camera, moved_pose(pose, origin), where=str(path)), size=calibration.size
         )
+        beside = (folder / cameras).parent
+        depth, confidence = (
+            require_inside(beside / name / f"{path.stem}.png", root, options.follow_links)
+            for name in ("depth", "confidence")
+        )
+        if depth.is_file():  # of the images that are not corrected: of the corrected within a pixel of its own
+            frame = frame._replace(depth=depth, depth_unit=MILLIMETRE, confidence=confidence)
+        frames.append(frame)
     views = views_of_frames(frames, folder, folder / cameras, options, origin=origin)
     return _without_border(views, math.ceil(BORDER_PIXELS / options.downscale)) if "corrected" in images else views
 

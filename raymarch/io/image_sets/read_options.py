@@ -24,6 +24,8 @@ class ReadOptions:
         for_fit: refuse, before anything is decoded, more images than a fit has memory for.
         downscale: how many times smaller, 1 or more, images are made as they are read; cameras are scaled with them.
         holdout: of a set without splits of its own every so many-th view is held out; 0 for none.
+        depths: read depth images, and which view sees which sparse point.
+        depth_unit: world units of one step of a depth image's values; None for what the set or its layout says.
         cameras_alone: read cameras for themselves: images may be missing, and none is decoded.
     """
 
@@ -32,6 +34,8 @@ class ReadOptions:
     for_fit: bool = True
     downscale: float = 1.0
     holdout: int = DEFAULT_HOLDOUT
+    depths: bool = True
+    depth_unit: float | None = None
     cameras_alone: bool = False
 
 

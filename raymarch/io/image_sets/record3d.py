@@ -13,7 +13,7 @@ from raymarch.io.files.strict import EXPORT_CURE, read_json
 from raymarch.io.image_sets.calibration import Calibration, calibration_of_matrix
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import select_split
-from raymarch.io.image_sets.image_folder import image_files, require_pairs
+from raymarch.io.image_sets.image_folder import image_files, require_inside, require_pairs
 from raymarch.io.image_sets.json_values import read_number
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
@@ -22,6 +22,7 @@ from raymarch.views.world_origin import moved_pose, new_origin
 
 METADATA_FILES = ("metadata.json", "metadata")
 IMAGE_FOLDERS = ("rgb", "rgbd", "images")
+DEPTH_FOLDER, DEPTH_SUFFIXES = "depth", (".exr", ".npy", ".tiff", ".tif")  # of floats
 
 
 def detect(folder: Path) -> bool:
@@ -38,6 +39,7 @@ def read(folder: Path, options: ReadOptions) -> Views:
 
     Of the metadata `poses` are quaternions x, y, z, w and places (`world_from_camera`), `K` is a matrix column by
     column, or `perFrameIntrinsicCoeffs` are fx, fy, cx, cy of each image; `w` and `h` the size they are of.
+    Depth images are those in `depth`, numbered as the images are [m].
 
     Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
     all.
@@ -54,14 +56,23 @@ def read(folder: Path, options: ReadOptions) -> Views:
     if not files and options.cameras_alone:
         files = [folder / inner / f"{i:05d}.png" for i in range(len(poses))]
     require_pairs(source, len(poses), "poses", files, folder / inner)
-    frames = []
+    frames, root = [], folder.resolve()
     for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
         where = f"{source}, pose {i} ({file.name})"
-        frames.append(
-            Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=where), size=calibration.size)
-        )
+        frame = Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=where), size=calibration.size)
+        frames.append(frame._replace(depth=_depth_file(folder, file, root, options.follow_links)))
+    if packed := [file.name for file in files if file.with_suffix(".depth").is_file()]:
+        message = "%s: depths of %d images are packed by LZFSE (.depth) and not read; export EXR + JPG from Record3D"
+        logging.getLogger("raymarch").warning(message, source, len(packed))
     chosen = [frames[i] for i in select_split(len(frames), options, source)]  # as they were taken, not by name
     return views_of_frames(chosen, folder, source, options, origin=origin)
+
+
+def _depth_file(folder: Path, file: Path, root: Path, follow_links: bool) -> Path | None:
+    """Depth image of an image, of its number [m]; None where there is none."""
+    named = (folder / DEPTH_FOLDER / f"{file.stem}{suffix}" for suffix in DEPTH_SUFFIXES)
+    found = next((path for path in named if path.is_file()), None)
+    return None if found is None else require_inside(found, root, follow_links)
 
 
 def _metadata(folder: Path) -> Path | None:

@@ -50,10 +50,7 @@ UNREAD_KEYS = {  # keys of other programs that bear on values or places, and wha
     "applied_transform": "poses are taken as they are written",
     "applied_scale": "poses are taken as they are written",
     "orientation_override": "poses are taken as they are written",
-    "depth_file_path": "",
-    "depth_path": "",
     "normal_file_path": "",
-    "integer_depth_scale": "",
     "render_aabb": "",
     "up": "",
     "near": "",
@@ -64,6 +61,9 @@ UNREAD_KEYS = {  # keys of other programs that bear on values or places, and wha
     "n_extra_learnable_dims": "",
 }
 DEFAULT_SCALE, DEFAULT_OFFSET = 0.33, 0.5  # of the world in the cube, where the file tells none
+DEPTH_KEYS = ("depth_file_path", "depth_path")  # nerfstudio's, instant-ngp's
+DEPTH_UNIT_KEYS = ("depth_unit_scale_factor", "integer_depth_scale")
+DEFAULT_DEPTH_UNIT = 1e-3  # nerfstudio's: a world of metres, and depths in millimetres
 CUBE_KEYS = ("aabb_scale", "scale", "offset")
 
 
@@ -76,7 +76,9 @@ def read(folder: Path, options: ReadOptions) -> Views:
     """Views of one split: as `train_filenames` and the like say, else every `holdout`-th by name is a test view.
 
     The json, which may have comments, has what `camera_keys.camera_by_keys` reads, for all frames or in one, and
-    `frames` with `file_path`, `mask_path` (black where pixels are not to count). The set's box is that of instant-ngp's
+    `frames` with `file_path`, `mask_path` (black where pixels are not to count), `depth_file_path` (depths along the
+    axis in steps of `depth_unit_scale_factor`, 0.001 world units if not given) or instant-ngp's `depth_path` (in steps
+    of `integer_depth_scale`). The set's box is that of instant-ngp's
     `aabb` or `aabb_scale`, its points those of `ply_file_path`.
 
     Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
@@ -103,10 +105,18 @@ def read(folder: Path, options: ReadOptions) -> Views:
         else select_split(frames, options, path)
     )
     points, box = _points(document, path, options.follow_links), box_of_cube(document, str(path))
-    hints = {"points": moved_points(points, origin), "box": moved_box(box, origin, path), "origin": origin}
     frames = [frame._replace(alpha=alpha_file(frame.file, root, options.follow_links)) for frame in frames]
     colours = [value for key, value in TRANSPARENT_COLOURS.items() if read_flag(document.get(key), f"{path}: {key}")]
-    return views_of_frames(frames, folder, path, options, transparent=colours, **hints)
+    return views_of_frames(
+        frames,
+        folder,
+        path,
+        options,
+        transparent=colours,
+        points=moved_points(points, origin),
+        box=moved_box(box, origin, path),
+        origin=origin,
+    )
 
 
 def splits(folder: Path) -> list[str]:
@@ -201,6 +211,13 @@ def frame_of_keys(
     frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
     if options.cameras_alone:
         return frame._replace(size=size_by_keys(settings, of))
+    if options.depths and (depth := next((settings[key] for key in DEPTH_KEYS if settings.get(key)), None)) is not None:
+        key = next(key for key in DEPTH_KEYS if settings.get(key))
+        unit = next((settings[key] for key in DEPTH_UNIT_KEYS if settings.get(key) is not None), DEFAULT_DEPTH_UNIT)
+        frame = frame._replace(
+            depth=frame_file(folder, root, depth, where, options.follow_links, key=key, image=False),
+            depth_unit=read_number(unit, f"{where}: depth unit"),
+        )
     if (mask := settings.get("mask_path")) is not None:
         return frame._replace(mask=frame_file(folder, root, mask, where, options.follow_links, key="mask_path"))
     moving = file.with_name(f"dynamic_mask_{file.stem}.png")  # as instant-ngp has them, white where something moves

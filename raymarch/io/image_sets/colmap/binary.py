@@ -48,11 +48,15 @@ class Records:
 
     def take(self, record: struct.Struct) -> tuple:
         """Next record; RaymarchError where the file ends before it does."""
-        self._require(record.size)
-        data = self.file.read(record.size)
-        if len(data) < record.size:  # it was cut meanwhile
+        return record.unpack(self.bytes_of(record.size))
+
+    def bytes_of(self, size: int) -> bytes:
+        """Next so many bytes."""
+        self._require(size)
+        data = self.file.read(size)
+        if len(data) < size:  # it was cut meanwhile
             self._require(self.left + 1)
-        return record.unpack(data)
+        return data
 
     def skip(self, size: int) -> None:
         """Step over so many bytes."""
@@ -152,10 +156,12 @@ def read_points(path: Path) -> ModelPoints:
         require_file_budget(64 * count, f"{path}: its {count:,} points")
         numbers = np.empty(count, np.uint64)
         places, errors, tracks = np.empty((count, 3)), np.empty(count), np.empty(count, np.int64)
+        images = bytearray()
         for i in range(count):
             records.at = f"point {i} of {count}"
             number, x, y, z, _, _, _, error = records.take(POINT)
             numbers[i], places[i], errors[i] = number, (x, y, z), error
             tracks[i] = records.count(f"images that see point {number}", TRACK.size)
-            records.skip(TRACK.size * int(tracks[i]))
-    return check_points(path, numbers, places, errors, tracks)
+            images += records.bytes_of(TRACK.size * int(tracks[i]))
+    of_images = np.frombuffer(images, "<u4").reshape(-1, 2)[:, 0].astype(np.int64)
+    return check_points(path, numbers, places, errors, tracks, of_images)

@@ -114,15 +114,13 @@ def read(folder: Path, options: ReadOptions) -> Views:
         name = frames[0].file.name
         log.warning("%s: none of its files is the mask of an image; name them as COLMAP does, %s.png", masks, name)
     there = existing_images([frame.file for frame in frames], source, options)
+    numbers = {frame.file: number for frame, number in zip(frames, model.images, strict=True)}
     frames = select_split([frames[i] for i in there], options, source)
-    return views_of_frames(
-        frames,
-        inside,
-        source,
-        options,
-        points=points_of_model(model.files, origin),
-        origin=origin,
+    points, seen = seen_points_of_model(model.files, origin)
+    sightings = (
+        [seen.get(numbers[frame.file], np.zeros(0, np.int64)) for frame in frames] if seen and options.depths else None
     )
+    return views_of_frames(frames, inside, source, options, points=points, origin=origin, sightings=sightings)
 
 
 def largest_model(folder: Path) -> Model:
@@ -250,7 +248,15 @@ def camera_of_image(
 
 
 def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.ndarray | None:
-    """Points (point, 3) of a model that 3 or more images see, with an error of at most 3 medians; None where none is.
+    """Points of a model, as of `seen_points_of_model`."""
+    return seen_points_of_model(files, origin)[0]
+
+
+def seen_points_of_model(
+    files: ModelFiles, origin: np.ndarray | None = None
+) -> tuple[np.ndarray | None, dict[int, np.ndarray]]:
+    """Points (point, 3) of a model that 3 or more images see, with an error of at most 3 medians, None where none is;
+    and which of them each image sees, by its number.
 
     A point seen twice has its depth from one pair of rays, and one with a large error from a wrong match: both lie
     far off, and would make any box too large. All are taken where fewer than 50 are left, as from models of few images.
@@ -258,14 +264,20 @@ def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.n
     """
     path = files.path("points3D")
     if not path.is_file() or not path.stat().st_size:
-        return None
+        return None, {}
     points: ModelPoints = PARSERS[files.kind].read_points(path)
     places = points.places if origin is None else points.places - origin
     there = (abs(places) < MAX_COORDINATE).all(1)
     if not there.any():
-        return None
+        return None, {}
     good = there & (points.tracks >= MIN_TRACK) & (points.errors <= MAX_ERROR * np.median(points.errors))
-    return places[good if good.sum() >= MIN_POINTS else there]
+    kept = good if good.sum() >= MIN_POINTS else there
+    seen = np.repeat(np.where(kept, np.cumsum(kept) - 1, -1), points.tracks)
+    images, seen = points.images[seen >= 0], seen[seen >= 0]
+    order = np.argsort(images, kind="stable")
+    numbers, starts = np.unique(images[order], return_index=True)
+    parts = np.split(seen[order], starts[1:]) if len(numbers) else []
+    return places[kept], {int(n): np.unique(part) for n, part in zip(numbers, parts, strict=True)}
 
 
 COLMAP = Reader("COLMAP", detect, by_options(read), MODEL_FILES)

@@ -55,11 +55,13 @@ class ModelImage(NamedTuple):
 
 
 class ModelPoints(NamedTuple):
-    """Points of a COLMAP model: places (point, 3), mean reprojection errors [pixel], and how many images see each."""
+    """Points of a COLMAP model: places (point, 3), mean reprojection errors [pixel], how many images see each, and the
+    numbers of those images, one point's behind another's."""
 
     places: np.ndarray
     errors: np.ndarray
     tracks: np.ndarray
+    images: np.ndarray
 
 
 class ModelFiles(NamedTuple):
@@ -108,11 +110,11 @@ def check_points(path: Path, numbers: np.ndarray, places: np.ndarray, *rest: np.
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(twice):
         require_new(int(twice[0]), {int(twice[0])}, "point", str(path))
-    errors, tracks = rest
+    errors, tracks, images = rest
     bad = np.flatnonzero(~(np.isfinite(places).all(1) & np.isfinite(errors)))
     if len(bad):
         require_finite([np.nan], f"point {int(numbers[bad[0]])}", str(path))
-    return ModelPoints(places, errors, tracks)
+    return ModelPoints(places, errors, tracks, images)
 
 
 def world_from_camera(image: ModelImage, where: str) -> np.ndarray:

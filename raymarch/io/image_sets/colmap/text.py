@@ -143,10 +143,16 @@ def _require_observations(lines: Lines) -> None:
         raise RaymarchError(f"{lines.where}: is {said!r}, want x, y and point of what the image sees; {cure}")
 
 
+def _image_number(word: str) -> int:
+    if not 0 <= (number := int(word)) < 1 << 32:
+        raise ValueError
+    return number
+
+
 def read_points(path: Path) -> ModelPoints:
     """Points of `points3D.txt`; RaymarchError for what is none."""
     require_file_budget(path.stat().st_size if path.is_file() else 0, str(path))
-    numbers, tracks, rows = array("Q"), array("q"), array("d")
+    numbers, tracks, rows, images = array("Q"), array("q"), array("d"), array("q")
     with _lines(path, "COLMAP's points3D.txt") as lines:
         for line in lines.records():
             words = lines.words(line, 8, "point, place, colour, error and what sees it")
@@ -159,5 +165,7 @@ def read_points(path: Path) -> ModelPoints:
                 )
             numbers.append(number)
             tracks.append((len(words) - 8) // 2)
+            images.extend(lines.numbers(words[8::2], _image_number, "images that see it"))
     table = np.array(rows, float).reshape(-1, 4)
-    return check_points(path, np.array(numbers, np.uint64), table[:, :3], table[:, 3], np.array(tracks, np.int64))
+    tracked = np.array(tracks, np.int64), np.array(images, np.int64)
+    return check_points(path, np.array(numbers, np.uint64), table[:, :3], table[:, 3], *tracked)

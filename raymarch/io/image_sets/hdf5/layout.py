@@ -31,6 +31,10 @@ TABLES = {  # a row a view, but for points; and the shape and type of a row
 }
 PIXEL_DATASETS = ("images", "masks")  # of all views, one behind the other
 DATASETS = (*TABLES, *PIXEL_DATASETS, "record")
+# Of sets that have depth images, or say which view sees which point.
+DEPTH_DATASET = "depths"  # distances along rays of all views, one behind the other
+OPTIONAL_TABLES = {"depth_sizes": ((2,), "<i8"), "sightings": ((2,), "<i8")}  # width, height; view, row of points
+OPTIONAL_DATASETS = (*OPTIONAL_TABLES, DEPTH_DATASET)
 MAX_NAME = 1000  # letters of a view's name
 MAX_RECORD = 16 << 20  # bytes of its text
 MAX_SPLITS = 1000
@@ -48,7 +52,8 @@ def is_image_set(path: Path) -> bool:
 
 def notes_of(file: h5py.File) -> dict[tuple[str, str], np.ndarray]:
     """All attributes by owner and name."""
-    return {(owner, name): value for owner in ("/", *DATASETS) for name, value in attributes(file[owner]).items()}
+    owners = ("/", *DATASETS, *(name for name in OPTIONAL_DATASETS if name in file))
+    return {(owner, name): value for owner in owners for name, value in attributes(file[owner]).items()}
 
 
 def check_tables(file: h5py.File, path: object) -> dict[str, np.ndarray]:
@@ -74,10 +79,37 @@ def check_tables(file: h5py.File, path: object) -> dict[str, np.ndarray]:
             raise RaymarchError(
                 f"{path}: {name} is {dataset.dtype} {dataset.shape}, want {sizes.sum()} bytes; {RESTORE_CURE}"
             )
+    tables |= _optional_tables(file, count, len(tables["points"]), path)
     if file["record"].shape != () or file["record"].dtype.kind != "S":
         raise RaymarchError(f"{path}: record is {file['record'].dtype}, want one text; {RESTORE_CURE}")
     if file["record"].dtype.itemsize > MAX_RECORD:
         raise RaymarchError(f"{path}: record is over {MAX_RECORD:,} bytes long; split the set")
+    return tables
+
+
+def _optional_tables(file: h5py.File, count: int, points: int, path: object) -> dict[str, np.ndarray]:
+    """Tables that a file may have besides, once they and the depths are what the layout says; else RaymarchError."""
+    tables = {}
+    for name, (row, kind) in OPTIONAL_TABLES.items():
+        if name in file:
+            dataset = file[name]
+            rows = (count,) if name == "depth_sizes" else dataset.shape[:1]
+            if dataset.dtype.str != kind or dataset.shape != rows + row:
+                want = f"{np.dtype(kind)} {('view', *row)}"
+                raise RaymarchError(f"{path}: {name} is {dataset.dtype} {dataset.shape}, want {want}; {RESTORE_CURE}")
+            tables[name] = np.asarray(dataset[()])
+    sightings = tables.get("sightings", np.zeros((0, 2), int))
+    if len(sightings) and (sightings.min() < 0 or (sightings.max(0) >= (count, points)).any()):
+        raise RaymarchError(f"{path}: sightings have rows beyond {count} views and {points} points; {RESTORE_CURE}")
+    width, height = tables.get("depth_sizes", np.zeros((0, 2), int)).T
+    plain = (width >= 0) & (height >= 0) & (width <= MAX_PIXELS) & (height <= MAX_PIXELS)
+    plain &= width * np.where(plain, height, 0) <= MAX_PIXELS
+    if not plain.all() or (DEPTH_DATASET in file) != ("depth_sizes" in file):
+        raise RaymarchError(f"{path}: depth_sizes are none of the depths; {RESTORE_CURE}")
+    pixels = int((width * height).sum())
+    if DEPTH_DATASET in file and (file[DEPTH_DATASET].dtype.str != "<f4" or file[DEPTH_DATASET].shape != (pixels,)):
+        found = file[DEPTH_DATASET]
+        raise RaymarchError(f"{path}: depths is {found.dtype} {found.shape}, want {pixels} floats; {RESTORE_CURE}")
     return tables
 
 

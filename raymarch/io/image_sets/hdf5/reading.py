@@ -16,7 +16,9 @@ from raymarch.geometry.camera import Camera
 from raymarch.io.files.hdf5 import RESTORE_CURE, digest_of, open_hdf5
 from raymarch.io.image_sets.hdf5.layout import (
     DATASETS,
+    DEPTH_DATASET,
     FORMAT,
+    OPTIONAL_DATASETS,
     PIXEL_DATASETS,
     VERSION,
     camera_of,
@@ -35,19 +37,19 @@ BLOCK_BYTES = 1 << 24  # bytes that are read, and digested, at a time
 
 def splits_of(path: Path) -> tuple[str, ...]:
     """Names of the splits of a file."""
-    with open_hdf5(path, FORMAT, VERSION, DATASETS) as file:
+    with open_hdf5(path, FORMAT, VERSION, DATASETS, optional=OPTIONAL_DATASETS) as file:
         return tuple(_opened_record(file, path)[1]["splits"])
 
 
 def sources_of(path: Path) -> dict[str, str]:
     """Where the views of each split of a file came from when it was written."""
-    with open_hdf5(path, FORMAT, VERSION, DATASETS) as file:
+    with open_hdf5(path, FORMAT, VERSION, DATASETS, optional=OPTIONAL_DATASETS) as file:
         return {name: split["source"] for name, split in _opened_record(file, path)[1]["splits"].items()}
 
 
 def views_of(path: Path, options: ReadOptions) -> Views:
     """Views of a split, "all" for every view once; RaymarchError as of `image_set.read`."""
-    with open_hdf5(path, FORMAT, VERSION, DATASETS) as file:
+    with open_hdf5(path, FORMAT, VERSION, DATASETS, optional=OPTIONAL_DATASETS) as file:
         tables, record = _opened_record(file, path)
         chosen = _split_views(record["splits"], options.split, len(tables["sizes"]), path)
         origin = new_origin(tables["world_from_camera"][:, :3, 3], path)
@@ -55,7 +57,7 @@ def views_of(path: Path, options: ReadOptions) -> Views:
         less = options.downscale
         small = {i: camera if less == 1 else camera.scaled(1 / less) for i, camera in cameras.items()}
         _require_room([small[i] for i in chosen["views"]], tables["sizes"][chosen["views"]], path, options.for_fit)
-        images, masks = _pixels(file, tables, small, path)
+        images, masks, depths = _pixels(file, tables, small, path)
         views, points, box = chosen["views"], chosen.get("points"), chosen.get("box")
         return Views(
             [small[i] for i in views],
@@ -68,6 +70,8 @@ def views_of(path: Path, options: ReadOptions) -> Views:
             box=moved_box(np.array(box, float).reshape(2, 3), origin, path) if box else None,
             origin=_origin(chosen.get("origin"), origin),
             bounds=_bounds(chosen),
+            depths=_scaled([depths.get(i) for i in views], options.depth_unit) if options.depths else None,
+            sightings=_sightings(tables, views, points) if options.depths else None,
         )
 
 
@@ -94,6 +98,22 @@ def _split_views(splits: dict[str, dict], split: str, count: int, path: Path) ->
 def _bounds(split: dict[str, Any]) -> np.ndarray | None:
     """Near and far planes (view, 2) of a split's views, where it has them."""
     return None if split.get("bounds") is None else np.reshape(split["bounds"], (-1, 2)).astype(float)
+
+
+def _scaled(depths: Sequence[np.ndarray | None], unit: float | None) -> Sequence[np.ndarray | None]:
+    """Depth images in steps of a unit, of world units if not given."""
+    return depths if unit is None else [None if depth is None else depth * np.float32(unit) for depth in depths]
+
+
+def _sightings(tables: dict[str, np.ndarray], views: Sequence[int], points: Sequence[int] | None) -> np.ndarray | None:
+    """Sightings (sighting, 2) of views, by their rows in the file, and of the points from a row to another."""
+    if points is None or "sightings" not in tables:
+        return None
+    first, end = points
+    of_view, row = tables["sightings"].T
+    there = (row >= first) & (row < end)
+    several = [row[there & (of_view == i)] - first for i in views]
+    return np.stack([np.repeat(np.arange(len(views)), [len(one) for one in several]), np.concatenate(several)], axis=1)
 
 
 def _names(record: dict[str, Any], views: Sequence[int]) -> list[str]:
@@ -136,8 +156,9 @@ def _require_room(cameras: Sequence[Camera], full: np.ndarray, path: Path, for_f
 
 def _pixels(
     file: h5py.File, tables: dict[str, np.ndarray], cameras: dict[int, Camera], path: Path
-) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """Images and masks of views, each as large as its camera, once all of the file is what its digest says."""
+) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """Images and masks of views, each as large as its camera, and depth images as they are, once all of the file is
+    what its digest says."""
     notes = notes_of(file)
     told = notes.pop(("/", "digest"), np.array(b"")).tolist()
     parts = {name: _part(array, hashlib.sha256(array.tobytes()).hexdigest()) for name, array in tables.items()}
@@ -160,9 +181,17 @@ def _pixels(
             if wanted:
                 found[name][i] = _shape_pixels(kept.reshape(height, width, depth), cameras[i])
         parts[name] = _part(file[name], seen.hexdigest())
+    depths = {}
+    if DEPTH_DATASET in file:
+        numbers = np.asarray(file[DEPTH_DATASET][()], "<f4")
+        parts[DEPTH_DATASET] = _part(file[DEPTH_DATASET], hashlib.sha256(numbers.tobytes()).hexdigest())
+        ends = np.cumsum(tables["depth_sizes"].prod(axis=1))
+        for i, (width, height) in enumerate(tables["depth_sizes"].tolist()):
+            if i in cameras and width * height:
+                depths[i] = numbers[ends[i] - width * height : ends[i]].reshape(height, width)
     if told != digest_of(parts, notes):
         raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {RESTORE_CURE}")
-    return found["images"], found["masks"]
+    return found["images"], found["masks"], depths
 
 
 def _shape_pixels(pixels: np.ndarray, camera: Camera) -> np.ndarray:

@@ -69,6 +69,9 @@ class _Writer:
         self._known: dict[bytes, int] = {}
         self._points: dict[bytes, list[int]] = {}
         self._pixels = {name: _Stream(file, name) for name in layout.PIXEL_DATASETS}
+        self._depths = _Stream(file, layout.DEPTH_DATASET, "<f4")
+        self._depth_sizes: list[tuple[int, int]] = []
+        self._sightings: set[tuple[int, int]] = set()
 
     def add(self, name: str, views: Views) -> None:
         """Views of a split."""
@@ -82,6 +85,9 @@ class _Writer:
             **({} if views.bounds is None else {"bounds": views.bounds.ravel().tolist()}),
             "points": None if views.points is None or not len(views.points) else self._place(views.points),
         }
+        if views.sightings is not None:
+            first = self.splits[name]["points"][0]  # type: ignore[index]
+            self._sightings.update((which[view], first + point) for view, point in views.sightings.tolist())
 
     def _view(self, views: Views, i: int) -> int:
         camera, image, mask = views.cameras[i], np.ascontiguousarray(views.image(i)), views.mask(i)
@@ -90,7 +96,8 @@ class _Writer:
         row = {name: np.ascontiguousarray(value, layout.TABLES[name][1]) for name, value in row.items()}
         pixels = {"images": image, "masks": np.zeros(0, np.uint8) if mask is None else mask.astype(np.uint8)}
         key = hashlib.sha256(f"{views.names[i]!r} {camera.lens.model}".encode("utf-8", "surrogatepass"))
-        for value in (*row.values(), *pixels.values()):
+        depth = views.depth(i)
+        for value in (*row.values(), *pixels.values(), *(() if depth is None else (depth,))):
             key.update(value.tobytes())
         index = self._known.setdefault(key.digest(), len(self._names))
         if index == len(self._names):
@@ -101,6 +108,9 @@ class _Writer:
                 self._rows[name].append(value)
             for name, value in pixels.items():
                 self._pixels[name].add(value.tobytes())
+            self._depth_sizes.append((0, 0) if depth is None else (depth.shape[1], depth.shape[0]))
+            if depth is not None:
+                self._depths.add(np.ascontiguousarray(depth, "<f4").tobytes())
         return index
 
     def _place(self, points: np.ndarray) -> list[int]:
@@ -124,6 +134,11 @@ class _Writer:
             rows = self._rows[name]
             array = np.concatenate(rows) if name == "points" and rows else np.array(rows, kind).reshape(-1, *row)
             arrays[name] = np.ascontiguousarray(array, kind)
+        if any(width for width, _ in self._depth_sizes):
+            parts[layout.DEPTH_DATASET] = self._depths.finish()
+            arrays["depth_sizes"] = np.array(self._depth_sizes, "<i8")
+        if self._sightings:
+            arrays["sightings"] = np.array(sorted(self._sightings), "<i8")
         for name, array in arrays.items():
             chunked = (
                 {"chunks": (min(len(array), 1024), *array.shape[1:]), **COMPRESSION}
@@ -142,10 +157,10 @@ class _Writer:
 
 
 class _Stream:
-    """Dataset of bytes that grows by whole chunks, and their digest."""
+    """Dataset of bytes, or other numbers, that grows by whole chunks, and their digest."""
 
-    def __init__(self, file: h5py.File, name: str) -> None:
-        self._file, self._name = file, name
+    def __init__(self, file: h5py.File, name: str, kind: str = "|u1") -> None:
+        self._file, self._name, self._kind = file, name, np.dtype(kind)
         self._waiting, self._digest, self._size = bytearray(), hashlib.sha256(), 0
 
     def add(self, data: bytes) -> None:
@@ -156,19 +171,20 @@ class _Stream:
             self._store(whole)
 
     def _store(self, count: int) -> None:
+        numbers = count // self._kind.itemsize
         if self._name not in self._file:
-            chunks = (min(count, CHUNK_BYTES),)
-            self._file.create_dataset(self._name, (0,), np.uint8, maxshape=(None,), chunks=chunks, **COMPRESSION)
+            chunks = (min(numbers, CHUNK_BYTES // self._kind.itemsize),)
+            self._file.create_dataset(self._name, (0,), self._kind, maxshape=(None,), chunks=chunks, **COMPRESSION)
         dataset = self._file[self._name]
-        dataset.resize((self._size + count,))
-        dataset[self._size :] = np.frombuffer(self._waiting[:count], np.uint8)
+        dataset.resize((self._size + numbers,))
+        dataset[self._size :] = np.frombuffer(self._waiting[:count], self._kind)
         del self._waiting[:count]
-        self._size += count
+        self._size += numbers
 
     def finish(self) -> tuple[str, list[int], str]:
         """Type, shape and digest, once the rest is stored."""
         if self._waiting:
             self._store(len(self._waiting))
         if not self._size:
-            self._file.create_dataset(self._name, data=np.zeros(0, np.uint8))
-        return "|u1", [self._size], self._digest.hexdigest()
+            self._file.create_dataset(self._name, data=np.zeros(0, self._kind))
+        return self._kind.str, [self._size], self._digest.hexdigest()
