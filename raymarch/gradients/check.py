@@ -94,7 +94,7 @@ def _gradient_row(
     precision = "f32" if runtime.single_precision() else "f64"
     volume, march = seen.volumes[i], seen.medium.marches[i]
     label = name if seen.alone or name not in OF_VOLUMES else f"volumes[{i}].{name}"
-    large = {"density": volume.shape, "colour": (*volume.shape, volume.channels)}
+    large = {"density": volume.shape, "colour": (*volume.shape, volume.feature_count)}
     if march.transfer is not None:
         large["table"] = march.transfer.rgba.shape
     shape = large[name] if name in large else group_shape(name, seen.camera.lens)
@@ -140,7 +140,7 @@ def _harmonics(seen: Linearised, i: int, name: str, rng: np.random.Generator) ->
     any other, which is turned together with the camera: its samples stay where they are, and only headings move.
     """
     volume, rule = seen.volumes[i], seen.medium.marches[i].rule
-    count, shape = (volume.degree + 1) ** 2, (*volume.shape, volume.channels)
+    count, shape = (volume.degree + 1) ** 2, (*volume.shape, volume.feature_count)
     found: list[float | None] = []
     if not rule.colour or rule.classifies or count == 1:
         return found

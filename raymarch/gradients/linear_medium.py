@@ -149,7 +149,7 @@ class LinearVolume(OneVolume):
 
     def _loaded(self, dots: list[Parameters]) -> VolumeTangents:
         """The first directions of density, colour and table on the device, as many as one pass carries."""
-        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.channels
+        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.feature_count
         columns = VolumeTangents.columns_for(channels, 1 if len(dots) == 1 else self.columns)
         kind = (channels, columns, all(dot.density is None and dot.colour is None for dot in dots))
         if kind not in self._dots:
@@ -251,7 +251,7 @@ class LinearVolumes(SeveralVolumes):
     def _loaded(self, dots: Sequence[Parameters], rays: RayBuffer) -> tuple:
         """Fields of the directions on the device."""
         if self._dots is None:
-            made = [VolumeTangents(one.shape, one.channels, 1, bricks=one.bricks) for one in self.volumes]
+            made = [VolumeTangents(one.shape, one.feature_count, 1, bricks=one.bricks) for one in self.volumes]
             self._dots = [self._owners.enter_context(each) for each in made]
             self._motion = self._owners.enter_context(RayTangents(rays.capacity, 1))
         for loaded, dot in zip(self._dots, dots, strict=True):

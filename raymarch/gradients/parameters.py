@@ -181,7 +181,7 @@ def require_directions(
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
         raise RaymarchError(f"directions are {describe_value(dots)}, want rm.Parameters(...), one or a list")
-    shapes = {**SHAPES, **MODE_PARAMETERS, "density": volume.shape, "colour": (*volume.shape, volume.channels)}
+    shapes = {**SHAPES, **MODE_PARAMETERS, "density": volume.shape, "colour": (*volume.shape, volume.feature_count)}
     shapes |= {"lens": (len(lens.names),), "table": (0 if table is None else len(table.values), 4)}
     for dot in given:
         for name, value in vars(dot).items():

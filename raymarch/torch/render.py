@@ -271,7 +271,7 @@ class TorchRender(Holder):
         of, at = ("", "table") if self.alone else (f"samples[{i}].", f"table[{i}]")
         require_shape(f"{of}density", density, like.shape)
         if features is not None:
-            require_shape(f"{of}features", features, (*like.shape, like.channels))
+            require_shape(f"{of}features", features, (*like.shape, like.feature_count))
         elif "colour" in groups_of([march.rule]):
             raise RaymarchError(f"{of}features are None but mode {march.rule.name} sees colours; pass them")
         if table is not None:

@@ -129,7 +129,7 @@ class TorchVolume:
         import_torch()
         object.__setattr__(self, "like", VOLUME("like", self.like))
         require_shape("density", self.density, self.like.shape)
-        require_shape("features", self.features, (*self.like.shape, self.like.channels))
+        require_shape("features", self.features, (*self.like.shape, self.like.feature_count))
         require_shape("background", self.background, (3,))
 
     @classmethod

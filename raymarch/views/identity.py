@@ -52,7 +52,7 @@ class ViewsDigest:
     masks: tuple[str, ...]
     lenses: tuple[str, ...]
     cameras: tuple[tuple[float, ...], ...]
-    background: tuple[float, float, float]
+    background: tuple[float, ...]
 
     @staticmethod
     def of(views: Views) -> ViewsDigest:
