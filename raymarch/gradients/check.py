@@ -69,7 +69,7 @@ def check_rows(
     rng = np.random.default_rng(seed)
     tried = []
     for _ in range(pairs):
-        w = rng.normal(size=(len(seen.rays), 4))
+        w = rng.normal(size=(len(seen.rays), 1 + seen.volume.colours))
         gradient = seen.adjoint(w)
         found = [gradient] if isinstance(gradient, Parameters) else list(gradient)
         tried.append((w, found))
@@ -97,7 +97,7 @@ def _gradient_row(
     large = {"density": volume.shape, "colour": (*volume.shape, volume.feature_count)}
     if march.transfer is not None:
         large["table"] = march.transfer.rgba.shape
-    shape = large[name] if name in large else group_shape(name, seen.camera.lens)
+    shape = large[name] if name in large else group_shape(name, seen.camera.lens, volume.colours)
     unit = _parameter_unit(seen, i, name)
 
     def along_numbers(values: np.ndarray) -> Direction:

@@ -78,12 +78,14 @@ class LinearVolume(OneVolume):
         """Put rays, their jitter, the march's settings and where the grid lies on the device."""
         (grid or self.grid).set_level(self.volume.shape, viewpoint.world_from_index)
         rays.upload(viewpoint.rays)
+        rays.set_behind(viewpoint.background)
         self.set_up(rays, viewpoint.iso)
         self.jitter(rays, viewpoint.pixel_numbers)
 
     def call_of(self, viewpoint: Viewpoint) -> MarchCall:
-        """Last arguments of a march from a viewpoint."""
-        return self.call(len(viewpoint.rays), viewpoint.background, viewpoint.dt)
+        """Last arguments of a march from a viewpoint, whose background lies in the buffer where it is of channels."""
+        behind = viewpoint.background if self.channels is None else np.zeros(3)
+        return self.call(len(viewpoint.rays), behind, viewpoint.dt)
 
     def gradients(self, viewpoint: Viewpoint, rays: RayBuffer) -> list[Parameters]:
         """Gradient by the volume and by what moves rays or the box; the buffer holds that of the image."""
@@ -144,7 +146,7 @@ class LinearVolume(OneVolume):
     def ray_tangents(self, rays: RayBuffer, columns: int) -> RayTangents:
         """Ray tangents of so many columns."""
         if columns not in self._motion:
-            self._motion[columns] = self._owners.enter_context(RayTangents(rays.capacity, columns))
+            self._motion[columns] = self._owners.enter_context(RayTangents(rays.capacity, columns, rays.colours))
         return self._motion[columns]
 
     def _loaded(self, dots: list[Parameters]) -> VolumeTangents:
