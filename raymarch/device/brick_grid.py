@@ -108,7 +108,13 @@ class BrickGrid(Grid):
         ndc_from_world: np.ndarray | None = None,
         colours: int = 3,
     ):
-        how: dict[str, Any] = {"colours": colours, "slots": slots, "moments": moments, "boxes": boxes, "ndc_from_world": ndc_from_world}
+        how: dict[str, Any] = {
+            "colours": colours,
+            "slots": slots,
+            "moments": moments,
+            "boxes": boxes,
+            "ndc_from_world": ndc_from_world,
+        }
         super().__init__(shape, degree, block=1, places=max(int(bricks), 1), **how)
         self.room = max(int(bricks), 1)
         self._put(np.zeros((1, 1, 1), np.int32))

@@ -281,7 +281,13 @@ class Grid(Owner[Fields]):
 def size_of(grid: Grid, room: Sequence[int]) -> int:
     """Bytes of a grid's tree of so many samples (x, y, z), or with room for so many bricks, the fourth."""
     sparse, width = len(room) > 3, 4 if runtime.single_precision() else 8
-    how: dict[str, Any] = {"slots": grid.slots, "moments": grid.moments, "width": width, "merged": sparse, "colours": grid.colours}
+    how: dict[str, Any] = {
+        "slots": grid.slots,
+        "moments": grid.moments,
+        "width": width,
+        "merged": sparse,
+        "colours": grid.colours,
+    }
     samples = grid_bytes(_memory_shape(grid, room), grid.degree, **how)
     return samples + (index_bytes(room[:3], room[3])[0] if sparse else 0)
 

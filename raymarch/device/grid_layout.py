@@ -129,7 +129,9 @@ def mark_fields(tree: ti.FieldsBuilder, blocks: Sequence[int], cells: Sequence[i
     return fields
 
 
-def touched_fields(tree: ti.FieldsBuilder, words: Sequence[int], parted: bool, slots: int) -> dict[str, ti.Field | None]:
+def touched_fields(
+    tree: ti.FieldsBuilder, words: Sequence[int], parted: bool, slots: int
+) -> dict[str, ti.Field | None]:
     """Bit masks of `kernels/field/touched`, of so many words; None of a grid that is not parted, and of no gradient."""
     if not (parted and slots):
         return {"feature_cells": None, "feature_samples": None}
@@ -204,7 +206,16 @@ def build(
     step = {**_cubes(beside, cubes, width, moments), **touched_fields(beside, words, parted, slots)}
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
     return [tree] if beside is tree else [tree, beside], Fields(
-        degree=degree, colours=colours, block=edge, slots=slots, boxes=boxes, **values, **step, **marks, **place, **index
+        degree=degree,
+        colours=colours,
+        block=edge,
+        slots=slots,
+        boxes=boxes,
+        **values,
+        **step,
+        **marks,
+        **place,
+        **index,
     )
 
 
@@ -269,7 +280,9 @@ def _values(
     if fit:
         d_features, d_density = dense(*pair(), leading=slots)
     if moments:
-        (m_features, m_density), (v_features, v_density) = (dense(*pair(colours), as_one=packs or colours == 3) for _ in range(2))
+        (m_features, m_density), (v_features, v_density) = (
+            dense(*pair(colours), as_one=packs or colours == 3) for _ in range(2)
+        )
     return {
         "density": density,
         "features": features,

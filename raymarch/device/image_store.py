@@ -68,8 +68,8 @@ def _numbers(
 class StoreFields:
     """Device fields of an `ImageStore`; its tiles have `tile` pixels a side, the last of a row or column moved inside.
 
-    `pixels` are those of all views in one run, RGBA in 8 bits, or `of_channels` a float each, alpha the last: 0..1 where
-    their ranges are, and `NONE` for a channel that a view has not; `place` is a view's (first pixel, first tile, width, height). Of a
+    `pixels` are those of all views in one run, RGBA in 8 bits; or `of_channels` a float each, 0..1 over their ranges,
+    `NONE` where there is no number, alpha the last. `place` is a view's (first pixel, first tile, width, height). Of a
     tile, `view` is the one it belongs to, `counting` has a bit for each pixel, row by row, that no mask takes out, and
     `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step, `chosen_error` what is
     their error in it; `at_place` and `hits_of_run` are for those who choose and list. `special` says whether any

@@ -71,7 +71,13 @@ class Memory:
 
 
 def grid_bytes(
-    shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, width: int = 4, merged: bool = False,
+    shape: Sequence[int],
+    degree: int,
+    *,
+    slots: int = 0,
+    moments: bool = False,
+    width: int = 4,
+    merged: bool = False,
     colours: int = 3,
 ) -> int:
     """Bytes of a device grid: density and colour; with slots a gradient and its parts, the first of which is the

@@ -95,7 +95,9 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         runtime.start()
 
         def require() -> None:
-            of_kept = max(2 * MAX_KEPT_DENSITIES, (1 + colours) * MAX_KEPT_COLOURS)  # fields of their own, the larger counts
+            of_kept = max(
+                2 * MAX_KEPT_DENSITIES, (1 + colours) * MAX_KEPT_COLOURS
+            )  # fields of their own, the larger counts
             indexed = of_kept if keeps else numbers_a_ray(False, colours)
             bytes_of_all = size_of((self.capacity,), keeps, colours)
             require_memory((self.capacity,), bytes_of_all, indexed, "take fewer rays at once")

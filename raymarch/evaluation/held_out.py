@@ -21,8 +21,8 @@ from raymarch.html.card import card_html, html_of, table_html
 from raymarch.rendering.march_settings import MARCH, March
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.contents import require_pixels
-from raymarch.views.identity import is_same_source
 from raymarch.views.display_values import decibels
+from raymarch.views.identity import is_same_source
 from raymarch.views.views import VIEWS, Views
 from raymarch.volumes.volume import VOLUME, AnyVolume, Volume, ranges_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ def mean_colour(views: Views) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def step_background(background: tuple[float, float, float], sums: np.ndarray) -> tuple[float, float, float]:
+def step_background(background: Sequence[float], sums: np.ndarray) -> tuple[float, float, float]:
     """Background after a Newton step, within 0..1.
 
     The image is linear in it, with the slope T, so the loss has the slope sum w T (image - truth) and the second

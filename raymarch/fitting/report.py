@@ -126,7 +126,7 @@ def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str,
     samples = grid.carved_samples(empty)
     if plan.views.channels:
         names, ranges = plan.views.shown, plan.views.ranges
-        about["provenance"]["ranges"] = {name: pair for name, pair in zip(names, ranges.tolist(), strict=True)}
+        about["provenance"]["ranges"] = dict(zip(names, ranges.tolist(), strict=True))
         about |= {"activation": replace(plan.activation, colour="identity"), "channels": names}
         samples = unscaled_channels(samples, ranges)
     return Volume(world_from_index=grid.world_from_index, samples=samples, **about, **plan.lies)

@@ -289,7 +289,9 @@ class Linearised(Holder):
 
         `parameters` are names of small groups or directions, one after the other.
         """
-        return self.tangents([self._of_first(one) for one in columns_of(parameters, self.camera.lens, self.volume.colours)])
+        return self.tangents(
+            [self._of_first(one) for one in columns_of(parameters, self.camera.lens, self.volume.colours)]
+        )
 
     def shifted(self, direction: Direction, h: float) -> np.ndarray:
         """Image (ray, 4) with all moved by h times a direction, by the march itself: for finite differences."""

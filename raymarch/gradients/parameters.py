@@ -163,7 +163,7 @@ def shapes_of(colours: int) -> dict[str, tuple[int, ...]]:
 
 
 def group_shape(group: str, lens: Lens = PINHOLE_LENS, colours: int = 3) -> tuple[int, ...]:
-    """Shape of a small group, of images of so many colours; RaymarchError for what is none, and for the lens of a pinhole."""
+    """Shape of a small group, of images of so many colours; RaymarchError for what is none, and a pinhole's lens."""
     GROUP("parameter", group)
     if group == "lens" and not lens.names:
         raise RaymarchError(NO_LENS_CURE)

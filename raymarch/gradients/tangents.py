@@ -61,8 +61,8 @@ def bytes_of_tangents(rays: int, columns: int, colours: int = 3) -> int:
 
 
 class RayTangents(Owner[MotionFields]):
-    """Ray tangents: gradients of `capacity` rays and `columns` tangents of each, of images of so many `colours`; freed by
-    `close`."""
+    """Ray tangents: gradients of `capacity` rays and `columns` tangents of each, of images of so many `colours`; freed
+    by `close`."""
 
     name = "this ray motion"
 

@@ -23,7 +23,7 @@ from raymarch.plot.cameras import (
     pyramid_length,
 )
 from raymarch.plot.panels import panels, picture_of
-from raymarch.views.views import VIEWS, Views
+from raymarch.views.views import SHOWN_VIEWS, Views
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 POINTS = optional(array("point", 3))
 
 
-@checked(views=VIEWS, box=optional(BOX), points=POINTS)
+@checked(views=SHOWN_VIEWS, box=optional(BOX), points=POINTS)
 def image_set(views: Views, box: Numbers | None = None, points: Numbers | None = None) -> Figure:
     """Image-set plot: cameras with their images and the box in 3-D, and its coverage from three sides.
 
@@ -111,7 +111,7 @@ def comparison(image: Numbers, truth: Numbers, axes: Sequence[Axes] | np.ndarray
     return three
 
 
-@checked(views=VIEWS, count=whole(1, 10**6))
+@checked(views=SHOWN_VIEWS, count=whole(1, 10**6))
 def images(views: Views, count: int = 8, axes: Sequence[Axes] | np.ndarray | None = None) -> tuple[Axes, ...]:
     """Contact sheet of images, spread evenly over the views, over their background.
 

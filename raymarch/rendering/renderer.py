@@ -165,10 +165,10 @@ def render(
     """Image (height, width, 3) float32 that `camera` sees of one volume or of several; with `extras` a `Rendering`. Of
     a volume with other channels than red, green and blue (height, width, channel), in their units.
 
-    The background is that of the (first) volume unless given ("white", "black" or three numbers in 0..1; of channels one number each). For many
-    images make a `Renderer` once; it has the rules for several volumes, too. Without a `march` it is the default's, and
-    a volume of values alone, as a scan is, is seen through a table by the kind of its values, lit from the eye where it
-    is the only one; `raymarch render` says which.
+    The background is that of the (first) volume unless given ("white", "black" or three numbers in 0..1; of channels
+    one number each). For many images make a `Renderer` once; it has the rules for several volumes, too. Without a
+    `march` it is the default's, and a volume of values alone, as a scan is, is seen through a table by the kind of its
+    values, lit from the eye where it is the only one; `raymarch render` says which.
 
     Example:
         >>> fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 0.5), shape=(8, 8, 8))

@@ -130,7 +130,9 @@ class TensorMarch(Holder):
     def see(self, rays: TensorRays, depth: bool) -> RayOutputs:
         """Image, and depth if wanted, of the volumes as they are."""
         medium, count, new = self.medium, len(rays.direction), rays.direction.new_empty
-        seen = RayOutputs(new((count, 1 + self.buffer.colours)), new((count if depth else 0,)), new((count if depth else 0,)))
+        seen = RayOutputs(
+            new((count, 1 + self.buffer.colours)), new((count if depth else 0,)), new((count if depth else 0,))
+        )
         for rows, call in self.batches(rays):
             medium.passes.march(medium.fields, self.buffer.fields, *call)
             ray_tensors.image_out(self.buffer.fields, seen.image[rows])

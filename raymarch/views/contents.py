@@ -86,7 +86,10 @@ def doubts(views: Views) -> list[str]:
             f"{_name_views(views, found.opaque)} opaque all over, where the others are transparent in part: was the"
             " background left in? cut it out as of the others, unless the object fills them"
         )
-    elif views.has_alpha and (_borders(views)[:, -1] > MAX_EMPTY_ALPHA / (255 if views.channels else 1)).mean() > MIN_BORDER_FRACTION:
+    elif (
+        views.has_alpha
+        and (_borders(views)[:, -1] > MAX_EMPTY_ALPHA / (255 if views.channels else 1)).mean() > MIN_BORDER_FRACTION
+    ):
         said.append("the images' borders are opaque, so their alpha masks little: is it inverted, or nowhere 0?")
     if found.plain:
         said.append(
@@ -137,8 +140,8 @@ def background_doubt(views: Views) -> str:
 
 
 def border_colour(views: Views) -> np.ndarray | None:
-    """Colour (3,) in 0..1, or channels in their units, that half of the images' borders have; None where alpha tells what is around, where there is
-    none, and for the black about a fisheye's circle, which is no part of the picture."""
+    """Colour (3,) in 0..1, or channels in their units, that half of the images' borders have; None where alpha tells
+    what is around, where there is none, and for the black about a fisheye's circle, which is no part of the picture."""
     if views.shows_silhouettes or min(map(min, views.sizes)) < 3:
         return None
     if views.channels:

@@ -223,7 +223,7 @@ class Views:
 
     @cached_property
     def ranges(self) -> np.ndarray:
-        """Low and high (channel, 2) between which all but a hundredth of each channel's numbers lie; of colours 0, 1."""
+        """Low and high (channel, 2) between which all but a hundredth of a channel's numbers lie; of colours 0, 1."""
         return ranges_of_images(self.images, self.colours) if self.channels else np.tile([0.0, 1.0], (3, 1))
 
     @cached_property
@@ -330,12 +330,15 @@ class Views:
         """
         if not self.channels:
             return self
-        names = CHANNEL_NAMES("channels", self.shown[: 3 if self.colours > 2 else 1] if channels is None else channels)
+        first = self.shown[: 3 if self.colours > 2 else 1]
+        names = CHANNEL_NAMES("channels", first if channels is None else channels)
         if len(names) not in (1, 3):
             raise RaymarchError(f"channels are {len(names)}, want three, for red, green and blue, or one, for grey")
         for name in names:
             if name not in self.shown:
-                raise RaymarchError(f"the views have no channel {name}, they have {', '.join(self.shown)}; name of those")
+                raise RaymarchError(
+                    f"the views have no channel {name}, they have {', '.join(self.shown)}; name of those"
+                )
         which = [self.shown.index(name) for name in names]
         ranges, images = self.ranges[which], []
         for image in self.images:
@@ -361,7 +364,7 @@ def _channels_of(value: object) -> tuple[str, ...]:
 
 def _names_cure(images: object) -> str | None:
     """What to do with images of more than four numbers a pixel that have no names; None for others."""
-    shape = getattr(images, "shape", ())
+    shape: tuple[int, ...] = getattr(images, "shape", ())
     if len(shape) == 4 and shape[3] > 4 and shape[1] not in (3, 4) and getattr(images, "dtype", None) != np.uint8:
         return f"name their {shape[3]} channels: channels=('a', 'b', ..)"
     return None
@@ -416,6 +419,17 @@ def _views_cure(value: object) -> str:
 
 
 VIEWS = with_cure(instance_of(Views, "Views, as rm.load_views gives"), _views_cure)
+
+
+def _of_colours(value: object) -> Views:
+    views: Views = VIEWS.read(value)
+    if views.channels:
+        raise Wrong(f"has the channels {', '.join(views.channels)}", "pass it.in_colour(), which shows some of them so")
+    return views
+
+
+COLOUR_VIEWS = replace(VIEWS, wanted="Views of red, green and blue", read=_of_colours)
+SHOWN_VIEWS = replace(VIEWS, read=lambda value: VIEWS.read(value).in_colour())  # whatever their channels are
 
 
 def _several(value: Iterable[Camera]) -> tuple[Camera, ...]:

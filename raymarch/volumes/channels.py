@@ -82,8 +82,7 @@ def unscaled_channels(samples: Dense | Sparse, ranges: np.ndarray) -> Dense | Sp
         >>> (shown.features()[0, 0, 0] * Y00).round(6).tolist()
         [20.0]
     """
-    held = samples if samples.bricks is None else samples.bricks
-    features = samples.features() if samples.bricks is None else held.features  # type: ignore[union-attr]
+    features = samples.features() if samples.bricks is None else samples.bricks.features
     low, high = ranges.T
     parts = features.reshape(*features.shape[:-1], -1, len(ranges)) * (CENTRED_SLOPE * (high - low))
     parts[..., 0, :] += (low + 0.5 * (high - low)) / Y00

@@ -362,7 +362,9 @@ class Volume(ReadOnly):
         """
         if channels is None and self.is_colour:
             return self
-        names = CHANNEL_NAMES("channels", self.channels[: 3 if self.colours > 2 else 1] if channels is None else channels)
+        names = CHANNEL_NAMES(
+            "channels", self.channels[: 3 if self.colours > 2 else 1] if channels is None else channels
+        )
         which = channel_indices(self, names)
         if len(which) not in (1, 3):
             raise RaymarchError(f"channels are {len(which)}, want three, for red, green and blue, or one, for grey")
@@ -508,7 +510,7 @@ def volume_card(volume: Volume) -> str:
 
 def volume_picture(volume: Volume) -> str:
     """Small picture of a volume as HTML, made by NumPy alone."""
-    return figure(thumbnails.volume_thumbnail(volume), "thumbnail, parallel rays")
+    return figure(thumbnails.volume_thumbnail(volume.in_colour()), "thumbnail, parallel rays")
 
 
 def channel_indices(volume: Volume, channels: Sequence[str]) -> list[int]:
@@ -520,7 +522,7 @@ def channel_indices(volume: Volume, channels: Sequence[str]) -> list[int]:
     """
     for name in channels:
         if name not in volume.channels:
-            raise RaymarchError(f"the volume has no channel {name}, it has {', '.join(volume.channels)}; name of those")
+            raise RaymarchError(f"the volume has no channel {name}, want some of {', '.join(volume.channels)}")
     return [volume.channels.index(name) for name in channels]
 
 
@@ -580,6 +582,21 @@ def _volume_cure(value: object) -> str:
 VOLUME = checks.with_cure(checks.Check("a Volume", _as_volume, kind=Volume), _volume_cure)
 
 
+def _in_colour(value: Any) -> Volume:
+    return VOLUME.read(value).in_colour()
+
+
+def _of_colours(value: Any) -> Volume:
+    volume: Volume = VOLUME.read(value)
+    if not volume.is_colour:
+        raise Wrong(
+            f"has the channels {', '.join(volume.channels)}", "pass it.in_colour(), which shows some of them so"
+        )
+    return volume
+
+
+SHOWN_VOLUME = replace(VOLUME, read=_in_colour)  # as colours, whatever its channels are
+COLOUR_VOLUME = replace(VOLUME, wanted="a Volume of red, green and blue", read=_of_colours)
 POINTS_AT_ONCE = 1 << 16  # whose colours are interpolated
 
 

@@ -56,8 +56,8 @@ from raymarch.views.identity import ViewsDigest
 from raymarch.views.views import Views
 from raymarch.views.world_origin import box_near
 from raymarch.volumes.activation import Activation
-from raymarch.volumes.channels import CENTRED, background_of_channels
 from raymarch.volumes.bricks import BRICK_SIDE
+from raymarch.volumes.channels import CENTRED, background_of_channels
 
 log = logging.getLogger(__name__)
 
@@ -240,7 +240,9 @@ def settings_of_channels(views: Views, settings: FitSettings) -> FitSettings:
     if settings.transfer is not None:
         raise RaymarchError("mode transfer fits colours by a table, the views have channels; fit views.in_colour()")
     if settings.learn_background:
-        raise RaymarchError("learn_background is of colours, the views have channels; leave it out, or give a background")
+        raise RaymarchError(
+            "learn_background is of colours, the views have channels; leave it out, or give a background"
+        )
     features = views.colours * (settings.sh_degree + 1) ** 2
     if features > MAX_FEATURES:
         raise RaymarchError(

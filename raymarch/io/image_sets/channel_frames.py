@@ -112,9 +112,7 @@ def views_of_channel_frames(
     )
 
 
-def _image(
-    frame: Frame, own: Sequence[str], of: Header, size: tuple[int, int], channels: Sequence[str]
-) -> np.ndarray:
+def _image(frame: Frame, own: Sequence[str], of: Header, size: tuple[int, int], channels: Sequence[str]) -> np.ndarray:
     """Channels (height, width, channel) float32 of a frame, made smaller; NaN of those that its file has not."""
     file = frame.file
     if is_array(file):

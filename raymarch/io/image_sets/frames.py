@@ -275,7 +275,9 @@ def say_doubled(files: Sequence[Path], source: Path) -> None:
         log.warning("%s: some frames list the same image (%s)", source, first_names(again))
 
 
-def read_masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tuple[int, int]], source: Path) -> Masks:
+def read_masks(
+    frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tuple[int, int]], source: Path
+) -> Masks:
     """The masks of frames, as far as they exist; the log says how many do not."""
     missing = [frame.mask.name for frame in frames if frame.mask is not None and not frame.mask.is_file()]
     if missing:

@@ -27,7 +27,6 @@ from raymarch.kernels.integrator.mode import composite, contributes, is_alive
 from raymarch.kernels.integrator.scene import Scene
 from raymarch.kernels.numeric import clamp_high, clamp_low
 
-
 AS_IMAGE = 0  # lanes of a colour
 
 

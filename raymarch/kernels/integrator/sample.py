@@ -87,7 +87,8 @@ def weighted_colour(grid: ti.template(), variant: ti.template(), cell, f, Y, raw
     return shown * colour_at(grid, variant, cell, f, Y, raw)
 
 
-# Samples of a march in groups, where colour is stored apart: what the next few samples of a run let pass, none waiting for another.
+# Samples of a march in groups, where colour is stored apart: what the next few samples of a run let pass, none waiting
+# for another.
 #
 # A logarithm and two exponentials lie between a raw density and what passes its sample, one after the other, and
 # whether a ray goes on is known only then. So a run of occupied cells is looked at `group_size()` samples at a time,
@@ -256,7 +257,8 @@ def march_long_groups(
             k += 1
 
 
-# What a march keeps for its adjoint, where colour is stored apart: each ray's first samples, and the colours of those with weight.
+# What a march keeps for its adjoint, where colour is stored apart: each ray's first samples, and the colours of those
+# with weight.
 #
 # The adjoint then reads numbers that lie side by side where it would gather density, and all harmonics, from eight
 # corners again. What is kept bears its sample's number: the adjoint looks up what it does not find, as beyond the last

@@ -56,8 +56,8 @@ def adjoint_of_packed(
     on,
     share,
 ):
-    """Add what one sample whose colour came along gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight
-    times raw.
+    """Add what one sample whose colour came along gives the gradient, times `on`, 0 or 1; T and `remaining` after it,
+    and weight times raw.
 
     With gradients scaled near the cameras `share` of it is added; what it means to other samples stays whole.
 
@@ -74,7 +74,9 @@ def adjoint_of_packed(
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
     if ti.static(variant.mode.looks_behind):
         remaining, carry = remaining_again(grid, rays, variant, ahead, T_after, min_weight, remaining, carry)
-    d_raw[ti.static(grid.lanes - 1)] = on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+    d_raw[ti.static(grid.lanes - 1)] = (
+        on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+    )
     if ti.static(variant.near_scaled):
         d_raw *= share
     scatter(grid.d_packed, slot, cell, f, d_raw)

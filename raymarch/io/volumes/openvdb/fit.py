@@ -68,7 +68,9 @@ def grids_of_fit(volume: Volume) -> list[NewGrid]:
             chosen = which[kept]
             out = np.empty((len(chosen), LEAF_VOXELS, 3), np.float32)
             for at in range(0, len(chosen), BRICKS_AT_ONCE):
-                features = bricks.features[chosen[at : at + BRICKS_AT_ONCE]].reshape(-1, LEAF_VOXELS, volume.feature_count)
+                features = bricks.features[chosen[at : at + BRICKS_AT_ONCE]].reshape(
+                    -1, LEAF_VOXELS, volume.feature_count
+                )
                 out[at : at + BRICKS_AT_ONCE] = linear_of_srgb(mean_colours(volume, features))
             return out
 
