@@ -336,9 +336,7 @@ class Views:
             raise RaymarchError(f"channels are {len(names)}, want three, for red, green and blue, or one, for grey")
         for name in names:
             if name not in self.shown:
-                raise RaymarchError(
-                    f"the views have no channel {name}, they have {', '.join(self.shown)}; name of those"
-                )
+                raise RaymarchError(f"the views have no channel {name}, want some of {', '.join(self.shown)}")
         which = [self.shown.index(name) for name in names]
         ranges, images = self.ranges[which], []
         for image in self.images:

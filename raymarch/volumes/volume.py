@@ -387,8 +387,10 @@ class Volume(ReadOnly):
         picked = picked * np.asarray(scale, picked.dtype)
         picked[..., 0, :] += np.asarray(offset, float) / Y00
         features = picked.reshape(*picked.shape[:-2], -1)
-        samples: Dense | Sparse = Dense(self.density, features)
-        if bricks is not None:
+        samples: Dense | Sparse
+        if bricks is None:
+            samples = Dense(self.density, features)
+        else:
             samples = Sparse(replace(bricks, features=features), self.shape)
         background = np.asarray(self.background)[list(which)] * scale + offset
         names = tuple(names)
