@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from skips import require_extra
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.rendering.march_settings import March
+from raymarch.torch.cameras import TorchCameras
+from raymarch.torch.render import TorchRender
+from raymarch.torch.tensors import TorchVolume
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.volume import Volume
 
@@ -71,3 +75,19 @@ def test_what_is_of_colours_is_refused(volume):
         Linearised(volume, CAMERA, march=March(mode="maximum"))
     with pytest.raises(RaymarchError, match=r"several volumes together wants red, green and blue, .*in_colour"):
         Linearised([volume, volume], CAMERA)
+
+
+@pytest.mark.extra
+def test_torch_has_the_image_and_the_gradients_of_five_channels(volume, seen):
+    torch = require_extra("torch", "torch")
+    tensors = TorchVolume.of(volume, requires_grad=True)
+    assert tensors.background.shape == (5,)
+    w = np.random.default_rng(0).normal(size=(3, 4, 5))
+    with TorchRender(volume, MARCH) as render:
+        image = render(tensors, TorchCameras.of([CAMERA])).image
+        (image[0] * torch.tensor(w)).sum().backward()
+    np.testing.assert_allclose(image[0].detach().numpy().reshape(12, 5), seen.image()[:, :5], rtol=1e-12, atol=1e-12)
+    wanted = seen.adjoint(np.concatenate([w.reshape(12, 5), np.zeros((12, 1))], axis=1))
+    np.testing.assert_allclose(tensors.features.grad.numpy(), wanted.colour, atol=1e-12 * np.abs(wanted.colour).max())
+    np.testing.assert_allclose(tensors.density.grad.numpy(), wanted.density, atol=1e-12 * np.abs(wanted.density).max())
+    assert tensors.volume().channels == CHANNELS and tensors.volume().background == pytest.approx(volume.background)
