@@ -171,7 +171,7 @@ class Linearised(Holder):
         count = camera.width * camera.height if pixels is None else len(camera.require_pixels(pixels))
         if count > self.buffer.capacity:
             raise RaymarchError(f"{count} pixels, the first camera had {self.buffer.capacity}; start with the most")
-        exposure = _exposure(exposure, self.volume.colours)
+        exposure = _exposure(exposure, self.volumes[0].colours)
         self._start = replace(self._start, camera=camera, exposure=exposure, pixels=pixels)
         self._set_viewpoint(self._start)
 
@@ -271,7 +271,7 @@ class Linearised(Holder):
 
         What a march does not see is None, and the lens of a pinhole.
         """
-        d_image = array(len(self.rays), 1 + self.volume.colours)("d_image", d_image)
+        d_image = array(len(self.rays), 1 + self.volumes[0].colours)("d_image", d_image)
         seen, d, v = self._unexposed(), d_image.copy(), self.viewpoint
         d[:, :-1] *= np.split(v.exposure, 2)[0]
         self._march()
@@ -290,7 +290,7 @@ class Linearised(Holder):
         `parameters` are names of small groups or directions, one after the other.
         """
         return self.tangents(
-            [self._of_first(one) for one in columns_of(parameters, self.camera.lens, self.volume.colours)]
+            [self._of_first(one) for one in columns_of(parameters, self.camera.lens, self.volumes[0].colours)]
         )
 
     def shifted(self, direction: Direction, h: float) -> np.ndarray:
