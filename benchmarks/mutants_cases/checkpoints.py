@@ -16,7 +16,7 @@ FAULTS = [
     Fault(
         "second moments are put back as first ones",
         "samples_in",
-        "grid.v_density[I] = values[i, j, k, width + 4]",
+        "grid.v_density[I] = values[i, j, k, width + 1 + C]",
         "grid.v_density[I] = values[i, j, k, width]",
         CUT,
     ),

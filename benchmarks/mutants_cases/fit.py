@@ -14,8 +14,8 @@ FAULTS = [
     Fault(
         "the background shows where pixels are opaque",
         "target_colour",
-        "+ background * (1.0 - t[3])",
-        "+ background * t[3]",
+        "+ background * (1.0 - t[last])",
+        "+ background * t[last]",
         (LOSSES + "test_value_is_the_formula[squared-background2-0.0]",),
     ),
     Fault(
@@ -49,22 +49,22 @@ FAULTS = [
     Fault(
         "transmittance is held to alpha",
         "robust_loss",
-        "total += opacity * (seen[3] - (1.0 - rays.target[p][3]))",
-        "total += opacity * (seen[3] - rays.target[p][3])",
+        "total += opacity * (seen[last] - (1.0 - rays.target[p][last]))",
+        "total += opacity * (seen[last] - rays.target[p][last])",
         (LOSSES + "test_value_is_the_formula[squared-background2-0.7]",),
     ),
     Fault(
         "the opacity's slope lacks its factor",
         "robust_loss_adjoint",
-        "each * opacity * (2.0 * (seen[3]",
-        "each * opacity * (1.0 * (seen[3]",
+        "each * opacity * (2.0 * (seen[last]",
+        "each * opacity * (1.0 * (seen[last]",
         (LOSSES + "test_derivative_is_the_formula[squared-0.7]",),
     ),
     Fault(
         "the loss's slope is not in units of its scale",
         "robust_loss_adjoint",
-        "each / 3.0 * scale * slope(",
-        "each / 3.0 * slope(",
+        "each / ti.static(float(rays.colours)) * scale * slope(",
+        "each / ti.static(float(rays.colours)) * slope(",
         (LOSSES + "test_derivative_is_the_formula[huber-0.0]",),
     ),
     Fault(
@@ -92,8 +92,8 @@ FAULTS = [
     Fault(
         "the error is the sum of three colours",
         "colour_error",
-        "return total / (3.0 * ti.max(counted, 1))",
         "return total / ti.max(counted, 1)",
+        "return 3.0 * total / ti.max(counted, 1)",
         (LOSSES + "test_colour_error_is_the_clipped_mean_square",),
     ),
     Fault(
@@ -120,14 +120,14 @@ FAULTS = [
     Fault(
         "harmonics share the sum of their squares, not its mean",
         "mean_square",
-        "return total * ti.static(3.0 / grid.features.n)",
+        "return total * ti.static(grid.colours / grid.features.n)",
         "return total",
         (ADAM + "test_harmonics_share_their_colours_second_moment_and_have_no_momentum",),
     ),
     Fault(
         "a harmonic goes by the size of another colour",
         "step_features",
-        "x[n] -= lr_harmonics * h[n] / size[n % 3]",
+        "x[n] -= lr_harmonics * h[n] / size[ti.static(n % grid.colours)]",
         "x[n] -= lr_harmonics * h[n] / size[0]",
         (ADAM + "test_harmonics_share_their_colours_second_moment_and_have_no_momentum",),
     ),
@@ -273,8 +273,8 @@ FAULTS = [
     Fault(
         "the faintest alpha that counts as empty shows something",
         "shows",
-        "[3] > MAX_EMPTY_ALPHA",
-        "[3] >= MAX_EMPTY_ALPHA",
+        "> ti.static(most_empty(store))",
+        ">= ti.static(most_empty(store))",
         (HULL + "test_the_faintest_alpha_counts_as_empty",),
     ),
 ]

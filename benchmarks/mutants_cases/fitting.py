@@ -388,8 +388,8 @@ FAULTS = [
     Fault(
         "the images' place on the device is forgotten",
         "images_of_fit",
-        '{"images": pixels * (channels + 4), ',
-        '{"images": pixels * channels, ',
+        '{"images": pixels * (width * channels + stored), ',
+        '{"images": pixels * width * channels, ',
         ("tests/fitting/test_forecast.py::test_a_budget_that_images_alone_exceed_is_said",),
     ),
     Fault(

@@ -68,22 +68,22 @@ FAULTS = [
     Fault(
         "tangents come without exposure",
         "Linearised.tangents",
-        "out[:, :3, column] *= v.exposure[:3]",
-        "out[:, :3, column] *= 1.0",
+        "out[:, :-1, column] *= gain",
+        "out[:, :-1, column] *= 1.0",
         (DOT_FLAT,),
     ),
     Fault(
         "the offset's gradient is multiplied by the gain",
         "Linearised.adjoint",
-        "(seen[:, :3] * d_image[:, :3]).sum(0), d_image[:, :3].sum(0)]",
-        "(seen[:, :3] * d_image[:, :3]).sum(0), d[:, :3].sum(0)]",
+        "(seen[:, :-1] * d_image[:, :-1]).sum(0), d_image[:, :-1].sum(0)]",
+        "(seen[:, :-1] * d_image[:, :-1]).sum(0), d[:, :-1].sum(0)]",
         (DOT_FLAT,),
     ),
     Fault(
         "gradients are divided by the gain",
         "Linearised.adjoint",
-        "d[:, :3] *= v.exposure[:3]",
-        "d[:, :3] /= v.exposure[:3]",
+        "d[:, :-1] *= np.split(v.exposure, 2)[0]",
+        "d[:, :-1] /= np.split(v.exposure, 2)[0]",
         (DOT_FLAT,),
     ),
     Fault(
@@ -152,8 +152,8 @@ FAULTS = [
     Fault(
         "opacity is transmittance",
         "rendering_of",
-        "1 - image[:, 3].reshape(size)",
-        "image[:, 3].reshape(size)",
+        "1 - image[:, -1].reshape(size)",
+        "image[:, -1].reshape(size)",
         (RENDER + "test_camera_and_its_rays_render_alike",),
     ),
     Fault(

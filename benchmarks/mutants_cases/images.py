@@ -300,7 +300,7 @@ FAULTS = [
     Fault(
         "the caller's background is not the views'",
         "load_views",
-        "views = replace(views, background=require_colour(background))",
+        "views = replace(views, background=numbers)",
         "views = replace(views, background=views.background)",
         (SETS + "test_the_background_is_the_caller_s",),
     ),

@@ -18,7 +18,7 @@ FAULTS = [
     Fault(
         "alpha that is opaque everywhere shows an object",
         "Views.shows_silhouettes",
-        "self.has_alpha and not all(is_opaque(image) for image in self.images)",
+        "self.has_alpha and not all(opaque(image) for image in self.images)",
         "self.has_alpha",
         (VALUES + "test_alpha_shows_silhouettes_from_the_first_pixel_on_that_is_not_opaque",),
     ),

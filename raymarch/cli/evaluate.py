@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from raymarch.evaluation.held_out import Evaluation, ViewScore
     from raymarch.views.views import Views
+    from raymarch.volumes.volume import Volume
 
 MAX_ROWS = 8  # of a contact sheet
 
@@ -55,6 +56,8 @@ def evaluate(
     "halves" is the PSNR of each view's right half after gain and offset of its channels were fitted on the left half,
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
     "depth error" is the mean distance [world unit] by which depths are off, of views that have a depth image.
+    Of channels other than red, green and blue it is the PSNR of all, each over its range, and behind each one's name
+    the root of its mean squared error, in its unit.
     """
     from raymarch.cli.progress import CountProgress
     from raymarch.evaluation import held_out
@@ -64,13 +67,14 @@ def evaluate(
 
     _require_names(data, images, errors, sheet, overwrite)
     volume = load_fitted(run)
-    behind = reading.background or volume.background
+    behind = reading.background or (volume.background if volume.is_colour else None)
     views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume, depths=True))
-    volume = replace(volume, background=views.background)  # what was asked for, also behind images without alpha
+    if volume.is_colour and not views.channels:
+        volume = replace(volume, background=views.background)  # what was asked for, also behind images without alpha
     known = recorded_indices(views, volume.provenance.get("views"))  # by the poses of the set
     views = refined_views(volume, views)
     device.start()
-    pictures = _Pictures(views, data, images, errors, sheet, overwrite)
+    pictures = _Pictures(views, volume, data, images, errors, sheet, overwrite)
     output.print_note(f"{views.count_in_words()} from {data}")
     if known:
         output.print_note(
@@ -143,21 +147,36 @@ def _scores(of: ViewScore | Evaluation) -> str:
         ("depth error", of.depth_error, ".3g", ""),
         ("relative", of.depth_error_relative, ".1%", ""),
     ]
-    return "  ".join(f"{name} {value:{form}}{unit}" for name, value, form, unit in known if value is not None)
+    told = [f"{name} {value:{form}}{unit}" for name, value, form, unit in known if value is not None]
+    return "  ".join([*told, *(f"{name} {value:.4g}" for name, value in of.rmse.items())])
 
 
 class _Pictures:
     """Pictures of an evaluation, written as its images come; what cannot be written is refused before the first."""
 
     def __init__(
-        self, views: Views, data: str, images: str | None, errors: str | None, sheet: str | None, overwrite: bool
+        self,
+        views: Views,
+        volume: Volume,
+        data: str,
+        images: str | None,
+        errors: str | None,
+        sheet: str | None,
+        overwrite: bool,
     ):
         from raymarch.io.images.write import folder_for
 
         def folder(path: str | None) -> Path | None:
             return None if path is None else folder_for(path, views.names, outside=data, overwrite=overwrite)
 
-        self.views, self.overwrite, self.sheet = views, overwrite, sheet
+        self.overwrite, self.sheet, self._shown = overwrite, sheet, None
+        if views.channels or not volume.is_colour:  # pictures of three of the channels that both have, or of one
+            common = [name for name in views.shown if name in volume.channels] or list(views.shown)
+            names = common[: 3 if len(common) > 2 else 1]
+            which = [volume.channels.index(name) for name in names if name in volume.channels]
+            self._shown = which, views.ranges[[views.shown.index(name) for name in names]]
+            views = views.in_colour(names)
+        self.views = views
         self.images, self.errors = folder(images), folder(errors)
         if sheet is not None:
             _require_sheet(sheet, overwrite)
@@ -182,8 +201,10 @@ class _Pictures:
         """Write what is wanted of one view's image, as bright as pictures are, which is what is scored."""
         from raymarch.io.images.write import write_comparison, write_one_of_several
         from raymarch.plot.fits import error_picture
+        from raymarch.views.channel_images import eight_bit_of
 
         file, truth, mask = f"{self.views.names[i]}.png", self.views.rgb(i), self.views.mask(i)
+        image = image if self._shown is None else eight_bit_of(image, *self._shown).astype(truth.dtype) / 255
         image = image.clip(0, 1)
         if self.images is not None:
             write_comparison(self.images / file, image, truth, mask=mask, overwrite=self.overwrite)

@@ -41,6 +41,7 @@ OF_PAGES = [
 @click.option("--title", help="Page: its title; the volume's name if not given.")
 @modes.viewer_mode_options
 @modes.window
+@options.channels
 @options.clip_box
 @options.clip_plane
 @viewpoints.up
@@ -57,6 +58,7 @@ def export(
     faces: int | None,
     points: int | None,
     shown: modes.ModeOptions,
+    channels: tuple[str, ...] | None,
     format: str | None,
     overwrite: bool,
     as_json: bool,
@@ -74,7 +76,7 @@ def export(
     require_other(out, run)
     if Path(out).suffix.lower() in PAGE_SUFFIXES:
         require_not_given(OF_MESHES, "is for meshes, and a page has all of the volume")
-        return _export_page(run, out, shown, format, overwrite, as_json, device, **of_page)
+        return _export_page(run, out, shown, channels, format, overwrite, as_json, device, **of_page)
     require_not_given(OF_PAGES, "is for pages, and OUT is a mesh")
     if points is not None and faces is not None:
         raise click.UsageError("--faces is for meshes and --points for clouds of points; take one of them")
@@ -83,7 +85,7 @@ def export(
     from raymarch.meshing.isosurface_mesh import export_mesh
 
     require_mesh_file(out, points=points is not None, overwrite=overwrite)
-    volume = load(run, format=format)
+    volume = options.shown_in_colour(load(run, format=format), channels)
     how: dict[str, Any] = {"box": box, "largest": largest, "faces": faces, "points": points, "overwrite": overwrite}
     mesh = export_mesh(volume, out, shown.iso, **how)
     size = Path(out).stat().st_size
@@ -104,6 +106,7 @@ def _export_page(
     run: str,
     out: str,
     shown: modes.ModeOptions,
+    channels: tuple[str, ...] | None,
     format: str | None,
     overwrite: bool,
     as_json: bool,
@@ -130,12 +133,12 @@ def _export_page(
     if pictures and data is None:
         raise click.UsageError("--pictures are the photographs of --views DATA; give it")
     require_page_file(out, overwrite=overwrite)
-    volume = load(run, format=format)
+    volume = options.shown_in_colour(load(run, format=format), channels)
     march = replace(shown.march(volume), clip=options.clip_of(clip_box, clip_plane, volume))
     modes.require_window(march, window)
     views: Any = None
     if data is not None:
-        views = _views(volume, data, split, pictures, reading)
+        views = _views(volume, data, split, pictures, reading, channels)
     device.start()
     title = Path(run).stem if title is None else title
     page = make_page(
@@ -153,13 +156,12 @@ def _export_page(
     output.print_result(f"{out}: {samples} samples in {page.bricks:,} bricks; {page.nbytes:,} bytes")
 
 
-def _views(volume: Any, data: str, split: str, pictures: bool, reading: SetReading) -> Any:
+def _views(
+    volume: Any, data: str, split: str, pictures: bool, reading: SetReading, channels: tuple[str, ...] | None
+) -> Any:
     """Views of an image set with its photographs, or its cameras alone."""
-    from raymarch.io.image_sets.load import load_views
-    from raymarch.views.views import require_colour
-
     how = reading.options(volume)
     if pictures:
-        views = load_views(data, split, background=require_colour(volume.background), for_fit=False, **how)
+        views = set_options.shown_views(data, split, volume, channels, how)
         return set_options.refined_views(volume, views)
     return [camera for _, camera in viewpoints.cameras_of_views(volume, data, split, how)]

@@ -293,7 +293,8 @@ def _run(
     from raymarch.system.interrupt import catch_first_interrupt
 
     def ready(fitter: Fitter) -> None:
-        require_target(out, overwrite, size=bytes_of_file(fitter.plan.samples, fitter.settings.sh_degree), whole=True)
+        size = bytes_of_file(fitter.plan.samples, fitter.settings.sh_degree, fitter.views.colours)
+        require_target(out, overwrite, size=size, whole=True)
         if viewer is not None:
             viewer.attach(fitter)
 
@@ -380,7 +381,8 @@ def _report(result: Fit, kept: SavedVolume, views: Views, warnings: list[str], a
     else:
         size = samples_text(result.volume.shape, result.volume.boxes)
         quality = f"{last.psnr:.2f} dB on its rays, {result.seconds:.0f} s"
-        output.print_result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
+        named = "" if result.volume.is_colour else f", channels {', '.join(result.volume.channels)}"
+        output.print_result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}{named}, {quality}")
 
 
 def view_on(viewer: FitViewer | None) -> None:

@@ -64,7 +64,8 @@ def info(
     extra: dict[str, Any] = {}
     held = None if isinstance(found, ScalarSummary) else found.bytes_in_memory  # a scan becomes a volume
     of = record["shape"], record.get("degree", 0), FORECAST_SIDE * FORECAST_SIDE, record.get("bricks"), held
-    extra["bytes_to_render"] = memory_of_rendering(*of).total
+    colours = len(record.get("channels", ("red", "green", "blue")))
+    extra["bytes_to_render"] = memory_of_rendering(*of, colours).total
     if clock:
         from raymarch.fitting.forecast import forecast_rendering
 

@@ -288,8 +288,23 @@ class Crop(Numbers):
         return numbers
 
 
+class Names(click.ParamType):
+    """Option of names with commas between."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        names = tuple(one.strip() for one in value.split(","))
+        if not all(names):
+            self.fail(f"{value!r}: want names with commas between, such as red,green,thermal", param, ctx)
+        return names
+
+
 class Colour(click.ParamType):
-    """Option of a colour: a name, r,g,b in 0..1 or #rrggbb; `words` stay as they are."""
+    """Option of a colour: a name, r,g,b in 0..1 or #rrggbb; `words` stay as they are, and so do numbers of channels,
+    of which there are not three."""
 
     name = "colour"
 
@@ -308,6 +323,10 @@ class Colour(click.ParamType):
             return require_colour(_colour_numbers(value) if isinstance(value, str) else value)
         except RaymarchError as error:
             told = str(error)
+            with contextlib.suppress(ValueError):
+                numbers = tuple(float(one) for one in str(value).split(","))
+                if len(numbers) > 4:  # of a colour, or of one with alpha, it is a mistake
+                    return numbers
             if isinstance(value, str):
                 words = "".join(f", or {word}" for word in self.words)
                 told = f"{value!r}: want white, black, #rrggbb or three numbers in 0..1 such as 0.5,0.5,1{words}"

@@ -10,7 +10,7 @@ import click
 
 from raymarch.cli import output
 from raymarch.cli.modes import ModeOptions
-from raymarch.cli.option_kinds import Box, Plane
+from raymarch.cli.option_kinds import Box, Names, Plane
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,13 @@ START_TIME = time.perf_counter()  # as near to the start of the command as Pytho
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as one line of JSON.")
 overwrite = click.option(
     "--overwrite", is_flag=True, help="Write over files that raymarch did not write, or that an image set needs."
+)
+channels = click.option(
+    "--channels",
+    type=Names(),
+    metavar="A,B,C",
+    help="Of a volume with other channels than red, green and blue: three to be shown as these, or one in grey, over"
+    " the ranges that it was fitted to; the first three if not given.",
 )
 clip_box = click.option("--clip-box", type=Box(), help="Show what lies in this box of the world alone.")
 clip_plane = click.option(
@@ -67,6 +74,18 @@ def require_within(name: str, value: float, low: float, high: float) -> None:
     """UsageError for a number that is not in an interval, nor any number."""
     if not low <= value <= high:
         raise click.UsageError(f"{name} is {value:g}, want a number from {low:g} to {high:g}")
+
+
+def shown_in_colour(volume: Any, channels: tuple[str, ...] | None) -> Any:
+    """Volume that shows the channels asked for as colours; RaymarchError for a scalar volume where any are."""
+    from raymarch.errors import RaymarchError
+    from raymarch.volumes.volume import Volume as Fitted
+
+    if isinstance(volume, Fitted):
+        return volume.in_colour(channels)
+    if channels is not None:
+        raise RaymarchError("--channels are of a fitted volume, this is a scan of one value; leave it out")
+    return volume
 
 
 def clip_of(box: list[list[float]] | None, planes: Sequence[list[float]], volume: Volume) -> Clip | None:

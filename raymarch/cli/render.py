@@ -31,6 +31,7 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @click.command(epilog="Example: raymarch render tower.h5 --orbit 120 --out clip.mp4")
 @click.argument("run", metavar="VOLUME")
 @viewpoints
+@options.channels
 @options.clip_box
 @options.clip_plane
 @click.option(
@@ -52,6 +53,7 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 def render(
     run: str,
     viewpoints: Viewpoints,
+    channels: tuple[str, ...] | None,
     clip_box: list[list[float]] | None,
     clip_plane: tuple[list[float], ...],
     out: str,
@@ -90,7 +92,7 @@ def render(
         Clip.require_folder_name(out)
     if (clip or file) and extras:
         raise click.UsageError("--extras are pictures beside it; give a folder as --out, or leave them out")
-    volume = load(run, format=format)
+    volume = options.shown_in_colour(load(run, format=format), channels)
     look = shown.look(volume, lit=not others)
     chosen = look.march
     modes.require_window(chosen, window)

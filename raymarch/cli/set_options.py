@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,6 +113,17 @@ def load_fitted(run: str) -> Volume:
             " rm.evaluate(volume, views, march=rm.March(mode='x-ray')) in Python"
         )
     return volume
+
+
+def shown_views(data: str, split: str, volume: Any, channels: tuple[str, ...] | None, how: dict[str, Any]) -> Views:
+    """Views of a set as a volume's pictures show it: over its background, or of channels some of them as colours."""
+    from raymarch.io.image_sets.load import load_views
+    from raymarch.views.views import require_colour
+
+    views = load_views(data, split, for_fit=False, **how)
+    if views.channels:
+        return views.in_colour(channels)
+    return replace(views, background=require_colour(volume.background))
 
 
 def refined_views(volume: Volume, views: Views, *, say_so: bool = True) -> Views:

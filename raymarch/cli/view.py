@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @server_options.server_options()
 @modes.viewer_mode_options
 @modes.window
+@options.channels
 @options.clip_box
 @options.clip_plane
 @viewpoints.up
@@ -41,6 +42,7 @@ def view(
     no_browser: bool,
     shown: modes.ModeOptions,
     window: list[float] | None,
+    channels: tuple[str, ...] | None,
     clip_box: list[list[float]] | None,
     clip_plane: tuple[list[float], ...],
     up: list[float] | None,
@@ -54,24 +56,21 @@ def view(
     what to do from another machine, behind a proxy and in Docker. The page begins with the look that the options say,
     as those of `raymarch render` do, and changes it from there.
     """
-    from raymarch.io.image_sets.load import load_views
     from raymarch.system.interrupt import catch_first_interrupt
     from raymarch.viewer.server.open_browser import announce
     from raymarch.viewer.view import WatchedFile, view_file
-    from raymarch.views.views import require_colour
 
     reading.require_set(data, "--views DATA")
     server = server_options.make_server(port)
     try:
         with catch_first_interrupt() as asked:
-            watched = WatchedFile(file, format)
+            watched = WatchedFile(file, format, lambda volume: options.shown_in_colour(volume, channels))
             first = _begin(watched.volume, shown, clip_box, clip_plane, up, reading.background)
             modes.require_window(first.march, window)
             views = None
             if data is not None:
                 volume = watched.volume
-                behind = require_colour(volume.background)
-                views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume))
+                views = set_options.shown_views(data, split, volume, channels, reading.options(volume))
                 views = refined_views(volume, views)
             if asked():
                 raise KeyboardInterrupt

@@ -27,6 +27,7 @@ from raymarch.volumes.activation import (
     numbers_of,
     wrong_part,
 )
+from raymarch.volumes.channels import CENTRED
 
 AnyActivation: TypeAlias = "DensityActivation | ColourActivation"
 Complain: TypeAlias = "Callable[[int, float, float], RaymarchError]"  # of a place's number, what came, what was wanted
@@ -101,6 +102,8 @@ def density_functions(activation: Activation) -> DensityFunctions:
 def colour_functions(activation: Activation) -> ColourFunctions:
     """Kernel functions of a volume's colour activation, as `density_functions`."""
     rule = activation.colour_rule
+    if rule is CENTRED:
+        return COLOUR_FUNCTIONS["centred"]
     if COLOURS.get(rule.name) is rule:
         return COLOUR_FUNCTIONS[rule.name]
     return _colour(rule, runtime.single_precision())

@@ -80,7 +80,7 @@ class BrickGrid(Grid):
 
     Args:
         shape: the finest count of samples (x, y, z).
-        degree, slots, moments, boxes, ndc_from_world: as of `Grid`.
+        degree, slots, moments, boxes, ndc_from_world, colours: as of `Grid`.
         bricks: how many there is room for, at any level.
 
     Where no brick is, nothing is: such samples are empty, and a gradient that they would have is dropped. At first no
@@ -106,8 +106,15 @@ class BrickGrid(Grid):
         moments: bool = False,
         boxes: int = 1,
         ndc_from_world: np.ndarray | None = None,
+        colours: int = 3,
     ):
-        how: dict[str, Any] = {"slots": slots, "moments": moments, "boxes": boxes, "ndc_from_world": ndc_from_world}
+        how: dict[str, Any] = {
+            "colours": colours,
+            "slots": slots,
+            "moments": moments,
+            "boxes": boxes,
+            "ndc_from_world": ndc_from_world,
+        }
         super().__init__(shape, degree, block=1, places=max(int(bricks), 1), **how)
         self.room = max(int(bricks), 1)
         self._put(np.zeros((1, 1, 1), np.int32))
@@ -203,7 +210,8 @@ class BrickGrid(Grid):
         Values, level and occupancy stay; moments and gradients start from zero. Where there is none all stays as it is.
         """
         how = self.slots, self.moments
-        copy = grid_bytes(pool_shape(self.bricks), self.degree, width=np.dtype(runtime.dtype()).itemsize)
+        width = np.dtype(runtime.dtype()).itemsize
+        copy = grid_bytes(pool_shape(self.bricks), self.degree, width=width, colours=self.colours)
         try:  # with what the grid has now: once it is given back, its moments are lost
             require_room(self, (*self.finest, bricks), freed=self._tree.size - copy)
         except RaymarchError:
@@ -250,7 +258,7 @@ class BrickGrid(Grid):
 
     def _record(self, table: np.ndarray, carved: bool = False) -> Bricks:
         """Record of the bricks that a table has the places of, in the order of these."""
-        places, width = np.sort(table[table > 0]), 3 * (self.degree + 1) ** 2
+        places, width = np.sort(table[table > 0]), self.colours * (self.degree + 1) ** 2
         density = np.empty((len(places), BRICK_SAMPLES), runtime.dtype())
         features = np.empty((*density.shape, width), density.dtype)
         if len(places):
@@ -266,6 +274,7 @@ class BrickGrid(Grid):
 def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:
     """Grid with room for a volume, which is not uploaded yet: sparse if that is."""
     how: dict[str, Any] = {"slots": slots, "boxes": volume.boxes, "ndc_from_world": volume.ndc_from_world}
+    how["colours"] = volume.colours
     if volume.bricks is not None:
         return BrickGrid(volume.shape, volume.degree, bricks=volume.bricks.count, **how)
     return Grid(volume.shape, volume.degree, block=block, **how)

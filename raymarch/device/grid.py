@@ -54,6 +54,7 @@ class Grid(Owner[Fields]):
         boxes: nested boxes, each twice the last, whose samples lie one behind the other along x.
         ndc_from_world: projective (4, 4) as of `Volume`, or None.
         places: bricks that there is room for, of a `BrickGrid`; 0 for a dense one.
+        colours: channels of a sample's colour.
 
     Raises RaymarchError before allocating where memory does not suffice, and on use after `close`.
 
@@ -81,12 +82,13 @@ class Grid(Owner[Fields]):
         boxes: int = 1,
         ndc_from_world: np.ndarray | None = None,
         places: int = 0,
+        colours: int = 3,
     ):
         shape = tuple(int(n) for n in shape)
         require_layout(shape, slots, 1 if block is None else block, boxes)
         runtime.start()
         block = block_for(shape, degree, slots) if block is None else block
-        self.boxes, self.ndc_from_world = boxes, ndc_from_world
+        self.boxes, self.ndc_from_world, self.colours = boxes, ndc_from_world, colours
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells, self.moments_begun = cells_of(shape), 0  # how often, by `begin_anew`
@@ -98,7 +100,7 @@ class Grid(Owner[Fields]):
         """Take the memory, of as many bricks; a sparse grid does so again to grow."""
         shape, degree, slots, moments, block = self.finest, self.degree, self.slots, self.moments, self.block
         room = (*shape, places) if places else shape
-        kind = (degree, slots, moments, block, self.boxes, self.ndc_from_world is not None, places > 0)
+        kind = (degree, self.colours, slots, moments, block, self.boxes, self.ndc_from_world is not None, places > 0)
         how: dict[str, Any] = {"room": room, "step": ROOM_STEP, "require": lambda: require_room(self, room)}
         new = self._own(kind, lambda room: build(room, *kind), lambda room: size_of(self, room), **how)
         occupancy.prepare(self.fields)
@@ -151,7 +153,11 @@ class Grid(Owner[Fields]):
 
     def upload(self, volume: Volume) -> None:
         """Upload a volume as the current level, its activation with it; every cell counts as occupied."""
-        for name, mine, its in (("SH degree", self.degree, volume.degree), ("nested boxes", self.boxes, volume.boxes)):
+        for name, mine, its in (
+            ("SH degree", self.degree, volume.degree),
+            ("nested boxes", self.boxes, volume.boxes),
+            ("channels", self.colours, volume.colours),
+        ):
             if mine != its:
                 raise RaymarchError(f"volume has {name} {its}, the grid {mine}; make it alike")
         self.set_level(volume.shape, volume.world_from_index)
@@ -272,18 +278,28 @@ class Grid(Owner[Fields]):
 def size_of(grid: Grid, room: Sequence[int]) -> int:
     """Bytes of a grid's tree of so many samples (x, y, z), or with room for so many bricks, the fourth."""
     sparse, width = len(room) > 3, 4 if runtime.single_precision() else 8
-    how: dict[str, Any] = {"slots": grid.slots, "moments": grid.moments, "width": width, "merged": sparse}
+    how: dict[str, Any] = {
+        "slots": grid.slots,
+        "moments": grid.moments,
+        "width": width,
+        "merged": sparse,
+        "colours": grid.colours,
+    }
     samples = grid_bytes(_memory_shape(grid, room), grid.degree, **how)
     return samples + (index_bytes(room[:3], room[3])[0] if sparse else 0)
 
 
 def require_room(grid: Grid, room: Sequence[int], freed: int = 0) -> None:
     """RaymarchError where there is no memory for such a tree, `freed` bytes more than now being free by then."""
-    sparse, channels = len(room) > 3, 3 * (grid.degree + 1) ** 2
+    sparse, channels = len(room) > 3, grid.colours * (grid.degree + 1) ** 2
     cure = "lower the resolution or the SH degree"
     # A GPU is handed arrays whole, and has them beside the grid until they are copied.
     beside = (
-        index_bytes(room[:3], room[3])[1] if sparse else 0 if runtime.runs_on_cpu() else grid_bytes(room, grid.degree)
+        index_bytes(room[:3], room[3])[1]
+        if sparse
+        else 0
+        if runtime.runs_on_cpu()
+        else grid_bytes(room, grid.degree, colours=grid.colours)
     )
     needed, numbers = size_of(grid, room) + beside, max(grid.slots, 1) * max(channels, 1)
     require_memory(room[:3], needed, numbers, cure, freed, _memory_shape(grid, room))
@@ -296,7 +312,7 @@ def _memory_shape(grid: Grid, room: Sequence[int]) -> tuple[int, ...]:
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
     """Two arrays of the level, density's and features', that a kernel fills."""
-    channels = 3 * (grid.degree + 1) ** 2
+    channels = grid.colours * (grid.degree + 1) ** 2
     if math.prod(grid.shape) * channels > MAX_CELLS:  # a sparse grid may be
         size = " x ".join(str(n) for n in grid.shape)
         raise RaymarchError(

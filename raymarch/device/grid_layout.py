@@ -23,6 +23,7 @@ from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import table_shape
 
 NO_COLOUR_DEGREE = -1  # degree of a grid of density alone, as X-rays see
+PACKED_COLOURS = 3  # of which a sample of degree 0 is four numbers, read at once
 ROOM_STEP = 32  # samples along an axis that the room of a small grid is rounded up to
 BLOCK_EDGES = (1, 2, 4, 8)
 MAX_BOXES = 16  # the outermost is 32,768 times as large as the innermost
@@ -36,9 +37,10 @@ CELL_FIELDS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
 class Fields:
     """Device fields of a grid, as kernels see them; gradients and their slots lie on dense branches of their own.
 
-    At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; else
-    they are None. A grid of degree `NO_COLOUR_DEGREE` has density alone, and all that is of features is None. `block`
-    is the edge of the blocks that the three fields `block_...` are about.
+    At degree 0 of three colours `packed` and `d_packed` are features and density as one vector, which is how they lie
+    in memory; else they are None, and the grid is `parted`. A grid of degree `NO_COLOUR_DEGREE` has density alone, and
+    all that is of features is None. `colours` is the count of channels that a sample's colour has. `block` is the edge
+    of the blocks that the three fields `block_...` are about.
 
     A sparse grid has its samples, and its marks of blocks, in a pool of bricks (`kernels/field/bricks`): `table` has
     the place of each brick in it, 0 where none is, `old_table` that before the last change of level, `brick` which
@@ -48,13 +50,15 @@ class Fields:
     makes; of a sparse one the first slot of `d_density` and `d_features`, which saves a copy.
 
     `feature_cells` and `feature_samples` are the bit masks of `kernels/field/touched`: the cells at whose corners each
-    slot added features since they were last added up, and the samples whose features have a gradient; None at degree 0.
+    slot added features since they were last added up, and the samples whose features have a gradient; None unless the
+    grid is parted.
     """
 
     density: ti.Field
     features: ti.Field | None
     packed: ti.Field | None
     degree: int
+    colours: int
     block: int
     slots: int
     boxes: int
@@ -96,6 +100,21 @@ class Fields:
         return self.ndc_from_world is not None
 
     @property
+    def packs(self) -> bool:
+        """Whether features and density lie side by side."""
+        return self.packed is not None
+
+    @property
+    def parted(self) -> bool:
+        """Whether there are features, and density lies elsewhere."""
+        return self.features is not None and self.packed is None
+
+    @property
+    def lanes(self) -> int:
+        """Count of numbers of a colour, and one more."""
+        return self.colours + 1
+
+    @property
     def segments(self) -> int:
         """Segments of a ray through the nested boxes."""
         return 2 * self.boxes - 1
@@ -110,9 +129,11 @@ def mark_fields(tree: ti.FieldsBuilder, blocks: Sequence[int], cells: Sequence[i
     return fields
 
 
-def touched_fields(tree: ti.FieldsBuilder, words: Sequence[int], degree: int, slots: int) -> dict[str, ti.Field | None]:
-    """Bit masks of `kernels/field/touched`, of so many words; None up to degree 0, and where there is no gradient."""
-    if not (degree > 0 and slots):
+def touched_fields(
+    tree: ti.FieldsBuilder, words: Sequence[int], parted: bool, slots: int
+) -> dict[str, ti.Field | None]:
+    """Bit masks of `kernels/field/touched`, of so many words; None of a grid that is not parted, and of no gradient."""
+    if not (parted and slots):
         return {"feature_cells": None, "feature_samples": None}
     of_slots, of_all = ti.field(ti.i32), ti.field(ti.i32)
     tree.dense(ti.i, slots).dense(ti.jkl, tuple(words)).place(of_slots)
@@ -157,7 +178,15 @@ def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 
 
 
 def build(
-    room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int, boxes: int, ndc: bool, sparse: bool
+    room: tuple[int, ...],
+    degree: int,
+    colours: int,
+    slots: int,
+    moments: bool,
+    block: int,
+    boxes: int,
+    ndc: bool,
+    sparse: bool,
 ) -> tuple[list[ti.FieldsBuilder], Fields]:
     """Field builders, not yet finished, with the fields of a grid of this room: of a sparse one (x, y, z, bricks),
     which has what only a fit needs, gradients and moments, in a second builder."""
@@ -168,14 +197,25 @@ def build(
     if sparse:
         places = room[3] + 1  # and the one of bricks that are missing
         samples, whole = [1, 1, places * BRICK_SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]
-    values = _values(tree, beside, samples, degree, slots, moments, block)
+    values = _values(tree, beside, samples, degree, colours, slots, moments, block)
     marks, place = mark_fields(tree, whole, cells_of(room[:3])), _place(tree, ndc)
     cubes = [(n + 1) * edge // CUBE_SIDE for n in whole]
     words = [cubes[0], cubes[1], 2 * cubes[2]] if sparse else [2 * cubes[0], cubes[1], cubes[2]]
-    step = {**_cubes(beside, cubes, degree, moments), **touched_fields(beside, words, degree, slots)}
+    parted = values["features"] is not None and values["packed"] is None
+    width = colours * (degree + 1) ** 2 + 1
+    step = {**_cubes(beside, cubes, width, moments), **touched_fields(beside, words, parted, slots)}
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
     return [tree] if beside is tree else [tree, beside], Fields(
-        degree=degree, block=edge, slots=slots, boxes=boxes, **values, **step, **marks, **place, **index
+        degree=degree,
+        colours=colours,
+        block=edge,
+        slots=slots,
+        boxes=boxes,
+        **values,
+        **step,
+        **marks,
+        **place,
+        **index,
     )
 
 
@@ -207,16 +247,18 @@ def _values(
     beside: ti.FieldsBuilder,
     blocks: list[int],
     degree: int,
+    colours: int,
     slots: int,
     moments: bool,
     block: int,
 ) -> dict:
-    """Density and features, their gradients and slots: side by side at degree 0, else each alone; moments. All but the
-    values lie in `beside`, if that is another tree, where gradients are the first slot."""
-    channels, fit, sparse = 3 * (degree + 1) ** 2, slots > 0, beside is not tree
+    """Density and features, their gradients and slots: side by side at degree 0 of three colours, else each alone;
+    moments. All but the values lie in `beside`, if that is another tree, where gradients are the first slot."""
+    channels, fit, sparse = colours * (degree + 1) ** 2, slots > 0, beside is not tree
+    packs = degree == 0 and colours == PACKED_COLOURS
 
     def dense(
-        *places: ti.Field | None, leading: int = 0, of: ti.FieldsBuilder = beside, as_one: bool = degree == 0
+        *places: ti.Field | None, leading: int = 0, of: ti.FieldsBuilder = beside, as_one: bool = packs
     ) -> tuple[ti.Field | None, ...]:
         there = [place for place in places if place is not None]
         for some in [there] if as_one else [[place] for place in there]:
@@ -238,14 +280,16 @@ def _values(
     if fit:
         d_features, d_density = dense(*pair(), leading=slots)
     if moments:
-        (m_features, m_density), (v_features, v_density) = (dense(*pair(3), as_one=True) for _ in range(2))
+        (m_features, m_density), (v_features, v_density) = (
+            dense(*pair(colours), as_one=packs or colours == 3) for _ in range(2)
+        )
     return {
         "density": density,
         "features": features,
-        "packed": _vector_field(features, density) if degree == 0 else None,
+        "packed": _vector_field(features, density) if packs else None,
         "d_density": d_density,
         "d_features": d_features,
-        "d_packed": _vector_field(d_features, d_density) if degree == 0 and fit else None,
+        "d_packed": _vector_field(d_features, d_density) if packs and fit else None,
         "g_density": d_density if sparse else _grad(density),
         "g_features": d_features if sparse else _grad(features),
         "m_density": m_density,
@@ -259,9 +303,9 @@ def _grad(field: ti.Field | None) -> ti.Field | None:
     return None if field is None else field.grad
 
 
-def _cubes(tree: ti.FieldsBuilder, shape: list[int], degree: int, moments: bool) -> dict:
+def _cubes(tree: ti.FieldsBuilder, shape: list[int], width: int, moments: bool) -> dict:
     """Moments of cubes of samples, features and density the last."""
-    fields = {name: ti.Vector.field(3 * (degree + 1) ** 2 + 1, float) if moments else None for name in CUBE_FIELDS}
+    fields = {name: ti.Vector.field(width, float) if moments else None for name in CUBE_FIELDS}
     for field in filter(None, fields.values()):
         tree.dense(ti.ijk, tuple(shape)).place(field)
     return fields

@@ -22,11 +22,13 @@ from raymarch.geometry.lens import Lens
 from raymarch.geometry.lens_distortion import ANGLES, distortion_slopes
 from raymarch.kernels.field import copies
 from raymarch.kernels.fit.choice import PLACES_A_TILE, UNDRAWN_ERROR, choose_tiles
+from raymarch.kernels.fit.losses import UNKNOWN
 from raymarch.kernels.rays.lens import LENS_VECTOR
 from raymarch.kernels.rays.tile_list import TILES_A_RUN
 from raymarch.views.resize import downscale_views
 from raymarch.views.views import Views
 
+NONE = 10 * UNKNOWN  # in place of a channel that a view does not have
 TILE_SIDE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
 ROOM_STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
 BYTES_A_TILE = 15  # of the list, what each tile is, and its last error
@@ -66,7 +68,8 @@ def _numbers(
 class StoreFields:
     """Device fields of an `ImageStore`; its tiles have `tile` pixels a side, the last of a row or column moved inside.
 
-    `pixels` are those of all views in one run, RGBA; `place` is a view's (first pixel, first tile, width, height). Of a
+    `pixels` are those of all views in one run, RGBA in 8 bits; or `of_channels` a float each, 0..1 over their ranges,
+    `NONE` where there is no number, alpha the last. `place` is a view's (first pixel, first tile, width, height). Of a
     tile, `view` is the one it belongs to, `counting` has a bit for each pixel, row by row, that no mask takes out, and
     `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step, `chosen_error` what is
     their error in it; `at_place` and `hits_of_run` are for those who choose and list. `special` says whether any
@@ -90,6 +93,7 @@ class StoreFields:
     at_place: ti.Field
     tile: int
     special: bool
+    of_channels: bool = False
 
 
 class ImageStore(Owner[StoreFields]):
@@ -110,16 +114,18 @@ class ImageStore(Owner[StoreFields]):
     def __init__(self, views: Views, tile: int = TILE_SIDE, rays: int = 0):
         self._tile = min(tile, min(map(min, views.sizes)))
         self._special = any(camera.lens.special for camera in views.cameras)
-        self.views = len(views)
+        self.views, self._channels = len(views), views.colours if views.channels else None
+        self._ranges = views.ranges if views.channels else None
         places, tiles = _layout(views, self._tile)
 
         def require() -> None:
             what = f"{len(views)} images of {views.size_in_words()}"
-            require_images(what, views.pixels, "use fewer or smaller images", stored=size_of(room))
+            require_images(what, views.pixels, "use fewer or smaller images", stored=self._size_of(room))
 
         self._drawn = max(rays // self._tile**2, len(tiles))
         room = (views.pixels, len(views), len(tiles), self._drawn)
-        self._own((self._tile, self._special), self._build, size_of, room=room, step=ROOM_STEP, require=require)
+        kind = self._tile, self._special, self._channels
+        self._own(kind, self._build, self._size_of, room=room, step=ROOM_STEP, require=require)
         self._put(views, places, tiles)
 
     def put(self, views: Views) -> None:
@@ -129,7 +135,11 @@ class ImageStore(Owner[StoreFields]):
     def _put(self, views: Views, places: np.ndarray, tiles: np.ndarray) -> None:
         self.tiles, self.masked = len(tiles), views.masks is not None
         for i, image in enumerate(views.images):
-            copies.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
+            if self._ranges is None:
+                copies.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
+            else:
+                pixels = _scaled_channels(image, views.mask(i), self._ranges)
+                copies.channels_in(pixels, self.fields, int(places[i, 0]))
         listed = np.flatnonzero(tiles[:, 1]).astype(np.int32)
         self.listed = len(listed)
         copies.tiles_in(places, tiles, listed, self.fields)
@@ -141,7 +151,7 @@ class ImageStore(Owner[StoreFields]):
         pixels, views, tiles, drawn = room
         tree = ti.FieldsBuilder()
         f = StoreFields(
-            pixels=ti.Vector.field(4, ti.u8),
+            pixels=ti.Vector.field(4, ti.u8) if self._channels is None else ti.Vector.field(1 + self._channels, ti.f32),
             place=ti.Vector.field(4, ti.i32),
             pose=ti.Matrix.field(3, 4, float),
             lens=ti.Vector.field(LENS_VECTOR.n, float),
@@ -158,6 +168,7 @@ class ImageStore(Owner[StoreFields]):
             at_place=ti.field(ti.i32),
             tile=self._tile,
             special=self._special,
+            of_channels=self._channels is not None,
         )
         tree.dense(ti.i, pixels).place(f.pixels)
         tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)
@@ -168,6 +179,9 @@ class ImageStore(Owner[StoreFields]):
             tree.dense(ti.i, drawn).place(each)
         tree.place(f.mean_error)
         return tree, f
+
+    def _size_of(self, room: tuple[int, ...]) -> int:
+        return size_of(room, 4 if self._channels is None else 4 * (1 + self._channels))
 
     def set_cameras(self, cameras: Sequence[Camera]) -> None:
         """Set the cameras of the views, as many as there are."""
@@ -209,10 +223,10 @@ class ImageStore(Owner[StoreFields]):
         field.from_numpy(room)
 
 
-def size_of(room: tuple[int, ...]) -> int:
+def size_of(room: tuple[int, ...], bytes_a_pixel: int = 4) -> int:
     """Bytes of a store of so many pixels, views, tiles and tiles at once."""
     pixels, views, tiles, drawn = room
-    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + BYTES_A_DRAWN_TILE * drawn
+    return bytes_a_pixel * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + BYTES_A_DRAWN_TILE * drawn
 
 
 def _rgba(image: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
@@ -224,6 +238,19 @@ def _rgba(image: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         image = image.copy()
         image[~mask, 3] = 255
     return np.ascontiguousarray(image).reshape(height * width, 4)
+
+
+def _scaled_channels(image: np.ndarray, mask: np.ndarray | None, ranges: np.ndarray) -> np.ndarray:
+    """Channels (pixel, channel + 1) float32 of an image, 0..1 over their ranges (channel, 2), alpha the last; `NONE`
+    where it has no number. A pixel that does not count has full alpha."""
+    count = len(ranges)
+    out = np.ones((*image.shape[:2], count + 1), np.float32)
+    low, high = ranges.T
+    scaled = (image[..., :count] - low) / (high - low)
+    out[..., :count] = np.where(np.isfinite(scaled), scaled, NONE)
+    if image.shape[2] > count:
+        out[..., count] = image[..., count] if mask is None else np.where(mask, image[..., count], 1)
+    return np.ascontiguousarray(out).reshape(-1, count + 1)
 
 
 def _layout(views: Views, tile: int) -> tuple[np.ndarray, np.ndarray]:

@@ -18,9 +18,9 @@ from raymarch.volumes.bricks import BRICK_SIDE, table_shape
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
 LIBRARY_BYTES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 to 250 from the cache, 290 compiled)
 NUMBERS_A_RAY = 31  # of a `RayBuffer` that keeps no samples
+COLOURS_A_RAY = 5  # of these that have a number a channel
 BATCH_RAYS = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
-NUMBERS_A_MOMENT = 4  # numbers of a sample: density and a colour, whatever the degree
 ALIASED_ROW = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page
 # numbers between arrays of samples: one that is a power of two apart is, to some processors, the same line
 ARRAY_SPACING = 80
@@ -55,12 +55,14 @@ class Memory:
         shape: of the finest grid.
         sh_degree, slots: of it; slots are gradient buffers, 0 for a rendering.
         parts: bytes by what takes them.
+        colours: channels of a sample's colour.
     """
 
     shape: tuple[int, int, int]
     sh_degree: int
     slots: int
     parts: dict[str, int]
+    colours: int = 3
 
     @property
     def total(self) -> int:
@@ -69,7 +71,14 @@ class Memory:
 
 
 def grid_bytes(
-    shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, width: int = 4, merged: bool = False
+    shape: Sequence[int],
+    degree: int,
+    *,
+    slots: int = 0,
+    moments: bool = False,
+    width: int = 4,
+    merged: bool = False,
+    colours: int = 3,
 ) -> int:
     """Bytes of a device grid: density and colour; with slots a gradient and its parts, the first of which is the
     gradient itself where they are `merged`; with moments Adam's two, of density and of one colour each.
@@ -79,7 +88,8 @@ def grid_bytes(
         4194304
     """
     copies = 1 + (slots + (0 if merged else 1) if slots else 0)
-    return math.prod(shape) * ((1 + 3 * (degree + 1) ** 2) * copies + (2 * NUMBERS_A_MOMENT if moments else 0)) * width
+    numbers = (1 + colours * (degree + 1) ** 2) * copies + (2 * (1 + colours) if moments else 0)
+    return math.prod(shape) * numbers * width
 
 
 def pool_shape(bricks: int) -> tuple[int, int, int]:
@@ -110,18 +120,24 @@ def index_bytes(shape: Sequence[int], bricks: int) -> tuple[int, int]:
     return held + BYTES_A_BRICK * (bricks + 1), made
 
 
-def numbers_a_ray(keeps: bool) -> int:
+def numbers_a_ray(keeps: bool, colours: int = 3) -> int:
     """Numbers that a ray takes in a `RayBuffer`, which keeps its samples or does not.
 
     Example:
         >>> numbers_a_ray(False)
         31
     """
-    return NUMBERS_A_RAY + (2 * MAX_KEPT_DENSITIES + 4 * MAX_KEPT_COLOURS if keeps else 0)
+    kept = 2 * MAX_KEPT_DENSITIES + (1 + colours) * MAX_KEPT_COLOURS if keeps else 0
+    return NUMBERS_A_RAY + COLOURS_A_RAY * (colours - 3) + kept
 
 
 def memory_of_rendering(
-    shape: Sequence[int], degree: int, pixels: int, bricks: int | None = None, held: int | None = None
+    shape: Sequence[int],
+    degree: int,
+    pixels: int,
+    bricks: int | None = None,
+    held: int | None = None,
+    colours: int = 3,
 ) -> Memory:
     """Peak memory of loading a volume, or a sparse one of so many bricks, and rendering an image of so many pixels.
 
@@ -134,17 +150,18 @@ def memory_of_rendering(
     """
     width = 4 if runtime.single_precision() else 8
     room = padded_shape(shape) if bricks is None else pool_shape(bricks)
-    copy = grid_bytes(shape if bricks is None else room, degree, width=width)
+    copy = grid_bytes(shape if bricks is None else room, degree, width=width, colours=colours)
     parts = {
         "libraries": LIBRARY_BYTES,
         "volume": (copy if held is None else held) + copy,
-        "grid": grid_bytes(room, degree, width=width),
-        "rays": min(pixels, BATCH_RAYS) * numbers_a_ray(False) * width + pixels * BYTES_A_RAY,
+        "grid": grid_bytes(room, degree, width=width, colours=colours),
+        "rays": min(pixels, BATCH_RAYS) * numbers_a_ray(False, colours) * width
+        + pixels * (BYTES_A_RAY + 4 * (colours - 3)),
     }
     if bricks is not None:
         parts["cells"] = sum(index_bytes(shape, bricks))
     x, y, z = shape
-    return Memory((x, y, z), degree, 0, parts)
+    return Memory((x, y, z), degree, 0, parts, colours)
 
 
 def available_bytes() -> int:

@@ -46,6 +46,9 @@ class RayFields:
     density, number of the sample) and (red, green, blue, number of the sample). `draw` numbers its roulette's draws.
     `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
     adjoint of depth.
+
+    `colours` is the count of numbers that a colour has, 3 unless the buffer is `of_channels`: then `image` and `target`
+    have as many, targets under `losses.UNKNOWN` those that a view does not have, and `behind` is the background.
     """
 
     origin: ti.Field
@@ -67,35 +70,42 @@ class RayFields:
     draw: ti.Field
     kept_density: ti.Field | None
     kept_colour: ti.Field | None
+    behind: ti.Field | None = None
+    colours: int = 3
+    of_channels: bool = False
 
 
-def size_of(room: tuple[int, ...], keeps: bool = False) -> int:
+def size_of(room: tuple[int, ...], keeps: bool = False, colours: int = 3) -> int:
     """Bytes of a buffer."""
-    return room[0] * numbers_a_ray(keeps) * (4 if runtime.single_precision() else 8) + TABLE_BYTES
+    return room[0] * numbers_a_ray(keeps, colours) * (4 if runtime.single_precision() else 8) + TABLE_BYTES
 
 
 class RayBuffer(TableMemory, Owner[RayFields]):
     """Ray buffer of `capacity` rays; made in the process's Taichi thread, freed by `close`.
 
-    With `keeps` it has room for densities and colours of samples, which a march then keeps for its adjoint.
+    With `keeps` it has room for densities and colours of samples, which a march then keeps for its adjoint. With
+    `channels` its images have as many numbers a pixel as that, and a background that is put here (`set_behind`).
     """
 
     name = "this ray buffer"
 
-    def __init__(self, capacity: int, keeps: bool = False):
-        self.capacity = int(capacity)
+    def __init__(self, capacity: int, keeps: bool = False, channels: int | None = None):
+        self.capacity, self.channels = int(capacity), channels
+        self.colours = colours = 3 if channels is None else channels
         runtime.start()
 
         def require() -> None:
-            of_kept = max(2 * MAX_KEPT_DENSITIES, 4 * MAX_KEPT_COLOURS)  # fields of their own, the larger counts
-            indexed = of_kept if keeps else numbers_a_ray(False)
-            bytes_of_all = size_of((self.capacity,), keeps)
+            of_kept = max(
+                2 * MAX_KEPT_DENSITIES, (1 + colours) * MAX_KEPT_COLOURS
+            )  # fields of their own, the larger counts
+            indexed = of_kept if keeps else numbers_a_ray(False, colours)
+            bytes_of_all = size_of((self.capacity,), keeps, colours)
             require_memory((self.capacity,), bytes_of_all, indexed, "take fewer rays at once")
 
         self._own(
-            (keeps,),
-            lambda room: self._build(room, keeps),
-            lambda room: size_of(room, keeps),
+            (keeps, channels),
+            lambda room: self._build(room, keeps, channels),
+            lambda room: size_of(room, keeps, colours),
             room=(self.capacity,),
             step=RAY_STEP,
             require=require,
@@ -103,15 +113,15 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         self.fields.image.grad.fill(0)
 
     @staticmethod
-    def _build(room: tuple[int, ...], keeps: bool) -> tuple[ti.FieldsBuilder, RayFields]:
-        tree = ti.FieldsBuilder()
+    def _build(room: tuple[int, ...], keeps: bool, channels: int | None) -> tuple[ti.FieldsBuilder, RayFields]:
+        tree, colours = ti.FieldsBuilder(), 3 if channels is None else channels
         f = RayFields(
             origin=ti.Vector.field(3, float),
             direction=ti.Vector.field(3, float),
-            image=ti.Vector.field(4, float, needs_grad=True),
-            sum_even=ti.Vector.field(4, float),
-            sum_odd=ti.Vector.field(4, float),
-            target=ti.Vector.field(4, float),
+            image=ti.Vector.field(1 + colours, float, needs_grad=True),
+            sum_even=ti.Vector.field(max(4, 1 + colours), float),
+            sum_odd=ti.Vector.field(max(4, 1 + colours), float),
+            target=ti.Vector.field(1 + colours, float),
             depth=ti.field(float, needs_grad=True),
             weights=ti.field(float),
             jitter=ti.Vector.field(2, float),
@@ -124,7 +134,10 @@ class RayBuffer(TableMemory, Owner[RayFields]):
             plane_count=ti.field(ti.i32),
             draw=ti.field(ti.i32),
             kept_density=ti.Vector.field(2, float) if keeps else None,
-            kept_colour=ti.Vector.field(4, float) if keeps else None,
+            kept_colour=ti.Vector.field(1 + colours, float) if keeps else None,
+            behind=None if channels is None else ti.Vector.field(colours, float),
+            colours=colours,
+            of_channels=channels is not None,
         )
         for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
@@ -133,6 +146,8 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
         tree.place(f.near, f.plane_count, f.iso, f.shading, f.draw)
+        if f.behind is not None:
+            tree.place(f.behind)
         if f.kept_colour is not None:
             tree.dense(ti.i, room[0] * MAX_KEPT_DENSITIES).place(f.kept_density)
             tree.dense(ti.i, room[0] * MAX_KEPT_COLOURS).place(f.kept_colour)
@@ -158,24 +173,32 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         """Set the raw level of a surface, and how it is lit, by the indices of `kernels.light.shading`."""
         set_numbers(self.fields, iso=level, shading=shading)
 
+    def set_behind(self, background: Sequence[float] | np.ndarray) -> ti.Vector:
+        """The background as kernels take it: three numbers; of channels it is put into the buffer."""
+        numbers = [float(c) for c in background]
+        if self.channels is None:
+            return ti.Vector(numbers)
+        set_numbers(self.fields, behind=numbers)
+        return ti.Vector([0.0, 0.0, 0.0])
+
     def set_image_gradient(self, d_image: np.ndarray) -> None:
-        """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""
-        if d_image.ndim != 2 or d_image.shape[1] != 4:
-            raise RaymarchError(f"image gradient has shape {d_image.shape}, want (ray, 4)")
+        """Set d_image (ray, 4): the gradient of a loss by colour and transmittance, the last."""
+        if d_image.ndim != 2 or d_image.shape[1] != 1 + self.colours:
+            raise RaymarchError(f"image gradient has shape {d_image.shape}, want (ray, {1 + self.colours})")
         self._require_room(len(d_image))
         ray_arrays.vectors_in(np.ascontiguousarray(d_image, np.float64), self.fields.image.grad)
 
     def image(self, count: int) -> np.ndarray:
-        """Colour and transmittance (ray, 4) of the first `count` rays."""
+        """Colour and transmittance (ray, 4) of the first `count` rays; of channels (ray, channel + 1)."""
         self._require_room(count)
-        out = np.empty((count, 4), runtime.dtype())
+        out = np.empty((count, 1 + self.colours), runtime.dtype())
         ray_arrays.vectors_out(self.fields.image, out)
         return out
 
     def normals(self, count: int) -> np.ndarray:
         """Unit normals (ray, 3) in the world of what the first `count` rays meet, facing the eye; 0 for nothing."""
         self._require_room(count)
-        out = np.empty((count, 4), runtime.dtype())
+        out = np.empty((count, max(4, 1 + self.colours)), runtime.dtype())
         ray_arrays.vectors_out(self.fields.sum_even, out)
         return out[:, :3]
 

@@ -22,7 +22,7 @@ from raymarch.matching import points as matching_points
 from raymarch.matching.epipolar import MatchDirections, epipolar_tolerance, match_directions, matches_agree, poses_of
 from raymarch.matching.matches import Features, features_of, match, neighbours
 from raymarch.views.contents import doubts
-from raymarch.views.views import VIEWS, Views
+from raymarch.views.views import COLOUR_VIEWS, Views
 
 MAX_VIEWS = 160  # that are asked, evenly spread
 MIN_MATCHES_A_VIEW = 12  # matches a view, under which they cannot say anything
@@ -34,7 +34,7 @@ MIN_MATCHES = 120  # matches in all
 QUICK_MAX_AGREEMENT, QUICK_MIN_AGREEMENT = 0.5, 0.6
 
 
-@checked(views=VIEWS, box=optional(BOX))
+@checked(views=COLOUR_VIEWS, box=optional(BOX))
 def diagnose(views: Views, *, box: Numbers | None = None) -> tuple[Finding, ...]:
     """Diagnosis of an image set: what is wrong with it, the worst first; empty where nothing was found.
 

@@ -18,9 +18,9 @@ from raymarch.evaluation.metrics import psnr
 from raymarch.matching import points
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.display_values import linear_of_srgb
-from raymarch.views.views import VIEWS, Views
+from raymarch.views.views import COLOUR_VIEWS, Views
 from raymarch.volumes.default_table import has_values_alone
-from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.volume import COLOUR_VOLUME, AnyVolume, Volume
 
 MAX_RENDERED_VIEWS = 12  # views that are rendered of either kind
 MAX_IMAGE_SIDE = 160  # pixels of their longer side
@@ -32,7 +32,7 @@ MAX_HIDDEN_FRACTION = 0.02  # of what is opaque, where no view looks
 MAX_UNSEEN_FRACTION = 0.3  # of the box
 
 
-@checked(volume=VOLUME, train=VIEWS, test=optional(VIEWS))
+@checked(volume=COLOUR_VOLUME, train=COLOUR_VIEWS, test=optional(COLOUR_VIEWS))
 def diagnose_fit(volume: AnyVolume, train: Views, test: Views | None = None) -> tuple[Finding, ...]:
     """Diagnosis of a fitted volume: what is wrong with it, the worst first; empty where nothing was found.
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
-from raymarch.errors import short_value
+from raymarch.errors import RaymarchError, short_value
 from raymarch.evaluation.metrics import (
     MIN_NETWORK_SIDE,
     Distance,
@@ -30,9 +30,10 @@ from raymarch.rendering.march_settings import MARCH, March
 from raymarch.rendering.renderer import Renderer
 from raymarch.views.contents import require_pixels
 from raymarch.views.depth_images import align_depths, camera_of_depth, distance_by_z, mask_of_depth, unit_doubt
+from raymarch.views.display_values import decibels
 from raymarch.views.identity import is_same_source
 from raymarch.views.views import VIEWS, Views
-from raymarch.volumes.volume import VOLUME, AnyVolume
+from raymarch.volumes.volume import VOLUME, AnyVolume, Volume, ranges_of
 
 log = logging.getLogger(__name__)
 MIN_EXCESS_ERROR = 0.01  # mean squared error over that of one colour all over
@@ -68,6 +69,8 @@ class ViewScore:
         depth_error: mean absolute error of the depth where the view's depth image knows it [world unit]; where
             nothing is met all of it is missing. None where the view has none.
         depth_error_relative: the same as a part of the true depth.
+        rmse: of channels other than red, green and blue the root of the mean squared error of each, in its unit; their
+            PSNR is of all together, each over its range, and they have no other scores but that of the object.
     """
 
     name: str
@@ -79,6 +82,7 @@ class ViewScore:
     lpips: float | None = None
     depth_error: float | None = None
     depth_error_relative: float | None = None
+    rmse: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ class Evaluation:
             `views`, which are `ViewScore`s.
         masked_by: what tells the object from the rest, mask, alpha or the set's box; "" where nothing does.
         lpips_missing: why there is no LPIPS; "" where there is.
+        rmse: of channels, the root of the mean over all views of each one's squared error, in its unit.
     """
 
     psnr: float
@@ -104,6 +109,7 @@ class Evaluation:
     lpips_missing: str = ""
     depth_error: float | None = None
     depth_error_relative: float | None = None
+    rmse: Mapping[str, float] = field(default_factory=dict)
 
     def _repr_html_(self) -> str | None:
         return html_of(evaluation_card, self)
@@ -140,7 +146,10 @@ def evaluate(
 
     Whether the volume looks as if it belonged to another set is told in the log after the first view.
 
-    Raises RaymarchError for a view that is masked all over.
+    Of channels other than red, green and blue those that volume and views both have are compared, by their names, where
+    the views know them: see `ViewScore.rmse`.
+
+    Raises RaymarchError for a view that is masked all over, and for channels of which both have none.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -150,6 +159,8 @@ def evaluate(
         20.8
     """
     require_pixels(views)
+    if views.channels or not getattr(volume, "is_colour", True):
+        return evaluate_channels(volume, views, march, seen)
     behind = background_of(volume, views)
     scores, seconds = [], []
     distance, why = lpips_distance()
@@ -294,7 +305,7 @@ def object_mask(views: Views, view: int) -> np.ndarray | None:
     """
     mask = views.mask(view)
     if views.shows_silhouettes:
-        shows = views.image(view)[..., 3] > 0
+        shows = views.image(view)[..., -1] > 0
         return shows if mask is None else shows & mask
     if (box := _box_before_cameras(views)) is None:
         return mask
@@ -326,10 +337,64 @@ def _box_pixels(camera: Camera, box: np.ndarray) -> np.ndarray:
     return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)
 
 
+def evaluate_channels(
+    volume: Volume, views: Views, march: March | None, seen: Callable[[int, np.ndarray], None] | None
+) -> Evaluation:
+    """As `evaluate`, of channels: those that volume and views have in common, by their names."""
+    names = [name for name in volume.channels if name in views.shown]
+    if not names:
+        raise RaymarchError(
+            f"the volume has the channels {', '.join(volume.channels)}, the views {', '.join(views.shown)}, none in"
+            " common; give the set and the volume that belong together"
+        )
+    mine, theirs = ([of.index(name) for name in names] for of in (volume.channels, views.shown))
+    told = "ranges" in volume.provenance or not views.channels
+    ranges = ranges_of(volume)[mine] if told else views.ranges[theirs]
+    behind = np.array(volume.background)
+    if views.has_alpha:
+        behind[mine] = np.array(views.background)[theirs]
+    scores, seconds, squares, counts = [], [], np.zeros(len(names)), np.zeros(len(names))
+    with Renderer(volume, march) as renderer:
+        for i, camera in enumerate(views.cameras):
+            start = time.perf_counter()
+            image = renderer.render(camera, behind.tolist(), depth=False).image
+            seconds.append(time.perf_counter() - start)
+            gap = image[..., mine].astype(float) - views.values(i)[..., theirs]
+            mask, inside = views.mask(i), object_mask(views, i) if views.shows_silhouettes else None
+            known = np.isfinite(gap) & (True if mask is None else np.asarray(mask)[..., None])
+            square, count = np.where(known, gap, 0) ** 2, known.sum((0, 1))
+            total = square.sum((0, 1))
+            squares, counts = squares + total, counts + count
+            rmse = {name: float(np.sqrt(t / n)) for name, t, n in zip(names, total, count, strict=True) if n}
+            masked = None
+            if inside is not None and (known & inside[..., None]).any():
+                masked = _decibels_of_channels(square, known & inside[..., None], ranges)
+            psnr_of_all = _decibels_of_channels(square, known, ranges)
+            scores.append(ViewScore(views.names[i], psnr_of_all, None, psnr_masked=masked, rmse=rmse))
+            if seen is not None:
+                seen(i, image)
+    return Evaluation(
+        psnr=float(_mean([s.psnr for s in scores]) or 0.0),
+        ssim=None,
+        views=tuple(scores),
+        seconds_per_image=float(np.mean(seconds[1:] or seconds)),
+        psnr_masked=_mean([s.psnr_masked for s in scores]),
+        masked_by=mask_source(views) if views.shows_silhouettes or views.masks is not None else "",
+        rmse={name: float(np.sqrt(t / n)) for name, t, n in zip(names, squares, counts, strict=True) if n},
+    )
+
+
+def _decibels_of_channels(square: np.ndarray, known: np.ndarray, ranges: np.ndarray) -> float:
+    """PSNR [dB] of all channels that are known, each over its range; infinite of none."""
+    scaled = np.where(known, square / np.ptp(ranges, axis=1) ** 2, 0)
+    return decibels(float(scaled.sum() / max(known.sum(), 1)))
+
+
 def evaluation_card(evaluation: Evaluation) -> str:
     """HTML of an evaluation for a notebook: the means, and the scores of each view."""
     known = [name for name in SCORE_NAMES if getattr(evaluation, name) is not None]
     rows: list[tuple[str, object]] = [(SCORE_NAMES[name], _short_value(getattr(evaluation, name))) for name in known]
+    rows += [(f"RMSE of {name}", f"{value:.4g}") for name, value in evaluation.rmse.items()]
     rows += [
         ("views", len(evaluation.views)),
         ("seconds an image", f"{evaluation.seconds_per_image:.3g}"),

@@ -26,9 +26,9 @@ from raymarch.html.picture import curve
 from raymarch.kernels.fit.losses import count_targets
 from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.rendering.march_settings import March
-from raymarch.views.views import VIEWS, Views, require_colour
+from raymarch.views.views import COLOUR_VIEWS, Views, require_colour
 from raymarch.volumes.transfer_function import MAX_OPACITY, TRANSFER, TransferFunction, table_picture
-from raymarch.volumes.volume import VOLUME, Volume
+from raymarch.volumes.volume import COLOUR_VOLUME, Volume
 
 SLOTS = 4
 BETAS, EPS = (0.9, 0.99), 1e-12
@@ -67,8 +67,8 @@ def table_fit_card(fit: TableFit) -> str:
 
 
 @checked(
-    volume=VOLUME,
-    views=VIEWS,
+    volume=COLOUR_VOLUME,
+    views=COLOUR_VIEWS,
     start=TRANSFER,
     steps=whole(1, 10**6),
     newton=whole(0, 1000),

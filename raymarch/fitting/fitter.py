@@ -96,7 +96,9 @@ class Fitter(Holder):
             self.tiles, self.side = max(rays // (area := self.images.use(0).fields.tile ** 2), 1), 1
             self.rays = self.tiles * area
             most = max(self.rays * plan.settings.supersample**2, MAX_SUPERSAMPLE**2)
-            self.buffer = owners.enter_context(RayBuffer(most, keeps_colours(plan.settings)))
+            channels = plan.views.colours if plan.views.channels else None
+            keeps = keeps_colours(plan.settings, plan.views.colours)
+            self.buffer = owners.enter_context(RayBuffer(most, keeps, channels))
             if plan.near_gradient > 0:
                 self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.images, plan.views, plan.settings, self.tiles))
@@ -155,7 +157,8 @@ class Fitter(Holder):
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
         self.clock.begin_step()
-        s, grid, buffer, behind, n = self.settings, self.grid, self.buffer, self.photometry.behind, self.steps_done
+        s, grid, buffer, n = self.settings, self.grid, self.buffer, self.steps_done
+        behind = buffer.set_behind(self.photometry.behind)
         set_ray_settings(buffer, grid, self.march)
         self._advance_level(progress := self.progress)
         if self.schedule.looks(self._moments_age):
@@ -199,7 +202,7 @@ class Fitter(Holder):
     def _differentiate(self, counted: int) -> None:
         """March of a step's rays, its losses, and the gradient of both."""
         s, grid, buffer, objective = self.settings, self.grid, self.buffer, self.objective
-        count, behind = self.rays_a_step, self.photometry.behind
+        count, behind = self.rays_a_step, buffer.set_behind(self.photometry.behind)
         opacity = objective.opacity_weight if self.views.shows_silhouettes else 0.0
         roulette = s.roulette if grid.degree > 0 else 0.0
         variant = replace(self.march.variant(grid), jittered=self.schedule.jitter > 0, roulette=roulette)
@@ -237,18 +240,25 @@ class Fitter(Holder):
     def _error_of_rays(self) -> float:
         """Mean squared error of the last step's pixels, measured once a step."""
         if self._error is None:
-            buffer, behind = self.buffer.fields, self.photometry.behind
-            self._error = losses.colour_error(buffer, self.rays, self.side**2, behind)
+            behind = self.buffer.set_behind(self.photometry.behind)
+            self._error = losses.colour_error(self.buffer.fields, self.rays, self.side**2, behind)
         return self._error
 
     @checked(camera=CAMERA, background=BACKGROUND, march=optional(MARCH))
     def render(self, camera: Camera, background: Colour | None = None, march: March | None = None) -> np.ndarray:
-        """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid, in its mode."""
+        """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid, in its mode; of
+        channels (height, width, channel), in their units."""
         self._error_of_rays()  # before another picture takes their place
-        behind = self.photometry.background if background is None else background
         march = march or self.march
         march = replace(march, supersample=self.side) if march.supersample is None else march
-        return render_camera(OneVolume(self.grid, march), self.buffer, camera, behind, depth=False).image
+        medium = OneVolume(self.grid, march)
+        if not self.views.channels:
+            behind = self.photometry.background if background is None else background
+            return render_camera(medium, self.buffer, camera, behind, depth=False).image
+        scaled = self.photometry.behind if background is None else self.plan.scaled_background(background)
+        image = render_camera(medium, self.buffer, camera, scaled, depth=False).image
+        low, high = self.views.ranges.T.astype(np.float32)
+        return low + (high - low) * image
 
     def volume(self, ended: str = "stepped") -> Volume:
         """Volume as it stands, a copy: in the midst of a fit in bricks a fifth more memory than was forecast for it."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import taichi as ti
 
 from raymarch.device.image_store import ImagePyramid
 from raymarch.device.photometry_sums import PhotometricSums
@@ -31,13 +30,14 @@ BACKGROUND_RIDGE = 1.0  # rays' worth of the background staying as it is
 class Photometry(Closing):
     """Photometric state of a fit: exposures (view, 6) and background (3,); owns sums on the device until `close`.
 
-    Where settings ask for neither it holds nothing and both stay as they are.
+    Where settings ask for neither it holds nothing and both stay as they are, as they do of images of channels.
     """
 
     def __init__(self, images: ImagePyramid, views: Views, settings: FitSettings, tiles: int):
         self._images, self._views, self._settings, self._tiles = images, views, settings, tiles
         self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(views), 1))
         self.background = views.background
+        self._ranges = views.ranges if views.channels else None
         self._learns = settings.learn_background and not views.shows_silhouettes
         if settings.learn_background and views.shows_silhouettes:
             log.warning("images with alpha say themselves where the background is; it is not learned")
@@ -47,9 +47,12 @@ class Photometry(Closing):
         self._sums = PhotometricSums(len(views), tiles) if active else None
 
     @property
-    def behind(self) -> ti.Vector:
-        """The background as kernels take it."""
-        return ti.Vector(list(self.background))
+    def behind(self) -> np.ndarray:
+        """The background in the units of the fit: of channels 0..1 over their ranges."""
+        background = np.array(self.background, float)
+        if self._ranges is None:
+            return background
+        return (background - self._ranges[:, 0]) / np.ptp(self._ranges, axis=1)
 
     def close(self) -> None:
         """Free the device memory."""
@@ -61,7 +64,7 @@ class Photometry(Closing):
         if self._sums is None:
             return
         store = self._images.store
-        call = (store.views, self._tiles, parts, self.behind, ROBUST_RESIDUAL)
+        call = (store.views, self._tiles, parts, buffer.set_behind(self.behind), ROBUST_RESIDUAL)
         add_photometry(buffer.fields, store.fields, self._sums.fields, *call)
         if (step + 1) % UPDATE_INTERVAL == 0:
             moments, behind = self._sums.take(SUM_DECAY if step + 1 >= FIRST_STEP else 0.0)
@@ -80,8 +83,7 @@ class Photometry(Closing):
 
     def put(self, state: Mapping[str, np.ndarray]) -> None:
         """Set all that `state` gave."""
-        red, green, blue = state["background"].tolist()
-        self.exposures, self.background = state["exposures"], (red, green, blue)
+        self.exposures, self.background = state["exposures"], tuple(state["background"].tolist())
         if self._settings.exposure:
             self._images.set_exposures(self.exposures)
         if self._sums is not None:
@@ -106,7 +108,7 @@ def mean_colour(views: Views) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def step_background(background: tuple[float, float, float], sums: np.ndarray) -> tuple[float, float, float]:
+def step_background(background: Sequence[float], sums: np.ndarray) -> tuple[float, float, float]:
     """Background after a Newton step, within 0..1.
 
     The image is linear in it, with the slope T, so the loss has the slope sum w T (image - truth) and the second

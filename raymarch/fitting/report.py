@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from raymarch.html.picture import curve
 from raymarch.system.versions import version_of
 from raymarch.views.identity import record_of
 from raymarch.views.views import MASK_MEANINGS, VIEWS, Views
+from raymarch.volumes.channels import unscaled_channels
 from raymarch.volumes.volume import Volume, volume_picture
 
 INTERRUPTED = "interrupted"
@@ -122,7 +123,13 @@ def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str,
     }
     table = plan.settings.transfer
     empty = None if table is None else clear_raws(table, grid.activation)
-    return Volume(world_from_index=grid.world_from_index, samples=grid.carved_samples(empty), **about, **plan.lies)
+    samples = grid.carved_samples(empty)
+    if plan.views.channels:
+        names, ranges = plan.views.shown, plan.views.ranges
+        about["provenance"]["ranges"] = dict(zip(names, ranges.tolist(), strict=True))
+        about |= {"activation": replace(plan.activation, colour="identity"), "channels": names}
+        samples = unscaled_channels(samples, ranges)
+    return Volume(world_from_index=grid.world_from_index, samples=samples, **about, **plan.lies)
 
 
 def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def check_rows(
     rng = np.random.default_rng(seed)
     tried = []
     for _ in range(pairs):
-        w = rng.normal(size=(len(seen.rays), 4))
+        w = rng.normal(size=(len(seen.rays), 1 + seen.volume.colours))
         gradient = seen.adjoint(w)
         found = [gradient] if isinstance(gradient, Parameters) else list(gradient)
         tried.append((w, found))
@@ -94,10 +94,10 @@ def _gradient_row(
     precision = "f32" if runtime.single_precision() else "f64"
     volume, march = seen.volumes[i], seen.medium.marches[i]
     label = name if seen.alone or name not in OF_VOLUMES else f"volumes[{i}].{name}"
-    large = {"density": volume.shape, "colour": (*volume.shape, volume.channels)}
+    large = {"density": volume.shape, "colour": (*volume.shape, volume.feature_count)}
     if march.transfer is not None:
         large["table"] = march.transfer.rgba.shape
-    shape = large[name] if name in large else group_shape(name, seen.camera.lens)
+    shape = large[name] if name in large else group_shape(name, seen.camera.lens, volume.colours)
     unit = _parameter_unit(seen, i, name)
 
     def along_numbers(values: np.ndarray) -> Direction:
@@ -140,7 +140,7 @@ def _harmonics(seen: Linearised, i: int, name: str, rng: np.random.Generator) ->
     any other, which is turned together with the camera: its samples stay where they are, and only headings move.
     """
     volume, rule = seen.volumes[i], seen.medium.marches[i].rule
-    count, shape = (volume.degree + 1) ** 2, (*volume.shape, volume.channels)
+    count, shape = (volume.degree + 1) ** 2, (*volume.shape, volume.feature_count)
     found: list[float | None] = []
     if not rule.colour or rule.classifies or count == 1:
         return found

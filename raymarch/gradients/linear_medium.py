@@ -78,12 +78,14 @@ class LinearVolume(OneVolume):
         """Put rays, their jitter, the march's settings and where the grid lies on the device."""
         (grid or self.grid).set_level(self.volume.shape, viewpoint.world_from_index)
         rays.upload(viewpoint.rays)
+        rays.set_behind(viewpoint.background)
         self.set_up(rays, viewpoint.iso)
         self.jitter(rays, viewpoint.pixel_numbers)
 
     def call_of(self, viewpoint: Viewpoint) -> MarchCall:
-        """Last arguments of a march from a viewpoint."""
-        return self.call(len(viewpoint.rays), viewpoint.background, viewpoint.dt)
+        """Last arguments of a march from a viewpoint, whose background lies in the buffer where it is of channels."""
+        behind = viewpoint.background if self.channels is None else np.zeros(3)
+        return self.call(len(viewpoint.rays), behind, viewpoint.dt)
 
     def gradients(self, viewpoint: Viewpoint, rays: RayBuffer) -> list[Parameters]:
         """Gradient by the volume and by what moves rays or the box; the buffer holds that of the image."""
@@ -144,12 +146,12 @@ class LinearVolume(OneVolume):
     def ray_tangents(self, rays: RayBuffer, columns: int) -> RayTangents:
         """Ray tangents of so many columns."""
         if columns not in self._motion:
-            self._motion[columns] = self._owners.enter_context(RayTangents(rays.capacity, columns))
+            self._motion[columns] = self._owners.enter_context(RayTangents(rays.capacity, columns, rays.colours))
         return self._motion[columns]
 
     def _loaded(self, dots: list[Parameters]) -> VolumeTangents:
         """The first directions of density, colour and table on the device, as many as one pass carries."""
-        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.channels
+        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.feature_count
         columns = VolumeTangents.columns_for(channels, 1 if len(dots) == 1 else self.columns)
         kind = (channels, columns, all(dot.density is None and dot.colour is None for dot in dots))
         if kind not in self._dots:
@@ -251,7 +253,7 @@ class LinearVolumes(SeveralVolumes):
     def _loaded(self, dots: Sequence[Parameters], rays: RayBuffer) -> tuple:
         """Fields of the directions on the device."""
         if self._dots is None:
-            made = [VolumeTangents(one.shape, one.channels, 1, bricks=one.bricks) for one in self.volumes]
+            made = [VolumeTangents(one.shape, one.feature_count, 1, bricks=one.bricks) for one in self.volumes]
             self._dots = [self._owners.enter_context(each) for each in made]
             self._motion = self._owners.enter_context(RayTangents(rays.capacity, 1))
         for loaded, dot in zip(self._dots, dots, strict=True):

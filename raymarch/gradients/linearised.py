@@ -43,7 +43,7 @@ from raymarch.rendering.medium import (
     single_marches_for,
 )
 from raymarch.rendering.renderer import BACKGROUND
-from raymarch.views.views import require_colour
+from raymarch.volumes.channels import background_of_channels
 from raymarch.volumes.volume import VOLUME, Volume
 
 MAX_COLUMNS = 12  # columns of a Jacobian that one pass carries, unless asked for
@@ -54,6 +54,8 @@ Gradient: TypeAlias = "Parameters | Any"
 
 class Linearised(Holder):
     """Linearised rendering: image, tangents and adjoint of what a camera sees; owns device memory until `close`.
+
+    Of a volume of n other channels than red, green and blue "4" below is n + 1: the channels, then transmittance.
 
     Of one volume a direction or a gradient is a `Parameters`. Of a list of volumes it is a list of one for each, where
     background and exposure are with the first; gradients are by density, colour and table of each volume, background
@@ -106,11 +108,11 @@ class Linearised(Holder):
         volumes, marches = several(volume), single_marches_for(volume, march)
         self.alone, self.columns = isinstance(volume, Volume), columns
         runtime.start()
-        first = volumes[0]
+        first, names = volumes[0], volumes[0].channels
         self._start = self.viewpoint = Viewpoint(
             camera,
-            np.array(require_colour(first.background if background is None else background)),
-            np.array(EXPOSURE("exposure", exposure)),
+            np.array(first.background if background is None else background_of_channels(names, background)),
+            _exposure(exposure, len(names)),
             marches[0].step,
             first.voxel,
             first.world_from_index,
@@ -126,7 +128,7 @@ class Linearised(Holder):
             else:
                 medium = owners.enter_context(LinearVolumes(volumes, marches))
             self.medium, self.volumes, self.volume = medium, volumes, first
-            self.buffer = owners.enter_context(RayBuffer(count))
+            self.buffer = owners.enter_context(RayBuffer(count, channels=medium.channels))
             self._set_viewpoint(self.viewpoint)
             self._owners = owners.pop_all()
 
@@ -169,7 +171,7 @@ class Linearised(Holder):
         count = camera.width * camera.height if pixels is None else len(camera.require_pixels(pixels))
         if count > self.buffer.capacity:
             raise RaymarchError(f"{count} pixels, the first camera had {self.buffer.capacity}; start with the most")
-        exposure = np.array(EXPOSURE("exposure", exposure))
+        exposure = _exposure(exposure, self.volumes[0].colours)
         self._start = replace(self._start, camera=camera, exposure=exposure, pixels=pixels)
         self._set_viewpoint(self._start)
 
@@ -252,14 +254,16 @@ class Linearised(Holder):
     def tangents(self, directions: Sequence[Direction]) -> np.ndarray:
         """Jacobian-vector products of several directions (ray, 4, direction), as many in one pass as fit a kernel."""
         each = self._directions(directions, seen=True)
-        seen, out, v = self._unexposed(), np.zeros((len(self.rays), 4, len(each))), self.viewpoint
+        seen, v = self._unexposed(), self.viewpoint
+        out, (gain, _) = np.zeros((*seen.shape, len(each))), np.split(v.exposure, 2)
         self.medium.add_tangents(out, each, v, self.buffer)
         for column, (dot, *_) in enumerate(each):
             if dot.background is not None:
-                out[:, :3, column] += seen[:, 3:] * dot.background
-            out[:, :3, column] *= v.exposure[:3]
+                out[:, :-1, column] += seen[:, -1:] * dot.background
+            out[:, :-1, column] *= gain
             if dot.exposure is not None:
-                out[:, :3, column] += seen[:, :3] * dot.exposure[:3] + dot.exposure[3:]
+                dot_gain, dot_offset = np.split(dot.exposure, 2)
+                out[:, :-1, column] += seen[:, :-1] * dot_gain + dot_offset
         return out
 
     def adjoint(self, d_image: np.ndarray) -> Gradient:
@@ -267,16 +271,16 @@ class Linearised(Holder):
 
         What a march does not see is None, and the lens of a pinhole.
         """
-        d_image = array(len(self.rays), 4)("d_image", d_image)
+        d_image = array(len(self.rays), 1 + self.volumes[0].colours)("d_image", d_image)
         seen, d, v = self._unexposed(), d_image.copy(), self.viewpoint
-        d[:, :3] *= v.exposure[:3]
+        d[:, :-1] *= np.split(v.exposure, 2)[0]
         self._march()
         self.buffer.set_image_gradient(d)
         first, *others = self.medium.gradients(v, self.buffer)
         first = replace(
             first,
-            background=(seen[:, 3:] * d[:, :3]).sum(0) if "background" in self.groups else None,
-            exposure=np.concatenate([(seen[:, :3] * d_image[:, :3]).sum(0), d_image[:, :3].sum(0)]),
+            background=(seen[:, -1:] * d[:, :-1]).sum(0) if "background" in self.groups else None,
+            exposure=np.concatenate([(seen[:, :-1] * d_image[:, :-1]).sum(0), d_image[:, :-1].sum(0)]),
         )
         return first if self.alone else [first, *others]
 
@@ -285,7 +289,9 @@ class Linearised(Holder):
 
         `parameters` are names of small groups or directions, one after the other.
         """
-        return self.tangents([self._of_first(one) for one in columns_of(parameters, self.camera.lens)])
+        return self.tangents(
+            [self._of_first(one) for one in columns_of(parameters, self.camera.lens, self.volumes[0].colours)]
+        )
 
     def shifted(self, direction: Direction, h: float) -> np.ndarray:
         """Image (ray, 4) with all moved by h times a direction, by the march itself: for finite differences."""
@@ -330,6 +336,16 @@ class Linearised(Holder):
         return require_directions(dots, self.volumes[i], self.camera.lens, self.medium.marches[i].transfer)
 
 
+def _exposure(exposure: Numbers, colours: int) -> np.ndarray:
+    """Gains, then offsets, as many as there are channels; RaymarchError for any but the neutral one of channels."""
+    numbers = np.array(EXPOSURE("exposure", exposure))
+    if colours == 3:
+        return numbers
+    if (numbers != NEUTRAL_EXPOSURE).any():
+        raise RaymarchError("exposure is of colours, the volume has other channels; leave it out")
+    return np.repeat([1.0, 0.0], colours)
+
+
 @checked(volume=VOLUMES, camera=CAMERA, march=MARCHES_OF_SINGLE_RAYS, background=BACKGROUND, exposure=EXPOSURE)
 def jacobian(
     volume: AnyVolumes,
@@ -361,6 +377,6 @@ def jacobian(
         >>> jacobian(ball, Camera.look_at((0, -4, 0), width=8, height=8), ["pose", "focal"]).shape
         (64, 4, 8)
     """
-    columns = columns_of(parameters, camera.lens)
+    columns = columns_of(parameters, camera.lens, several(volume)[0].colours)
     with Linearised(volume, camera, background=background, exposure=exposure, march=march, pixels=pixels) as seen:
         return seen.jacobian(columns)

@@ -99,6 +99,8 @@ def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
 
 
 DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in (SHAPES | MODE_PARAMETERS).items()}
+for _name in ("background", "exposure"):  # how many there are is asked beside a volume
+    DIRECTIONS[_name] = replace(DIRECTIONS[_name], read=_direction("(number)", None).read)
 DIRECTIONS["lens"] = _direction("(number)", None)
 DIRECTIONS["density"] = _direction("(x, y, z)", None)
 DIRECTIONS["colour"] = _direction("(x, y, z, channel)", None)
@@ -111,7 +113,7 @@ class Parameters:
 
     Attributes:
         density: (x, y, z) raw. colour: (x, y, z, channel) raw features.
-        background: (3,).
+        background: (3,), or a number a channel, as exposure has gains and offsets.
         pose: (6,) translation [world unit] and rotation [radian] in camera axes: world_from_camera times exp of it.
         focal, principal_point: (2,) [pixel].
         exposure: (6,) three gains, then three offsets: the image is gain * colour + offset.
@@ -150,28 +152,38 @@ Direction: TypeAlias = "Parameters | Sequence[Parameters]"  # of several volumes
 Columns: TypeAlias = "str | Parameters | Sequence[str | Direction]"  # as `columns_of` reads them
 
 
-def group_shape(group: str, lens: Lens = PINHOLE_LENS) -> tuple[int, ...]:
-    """Shape of a small group; RaymarchError for what is none, and for the lens of a pinhole."""
+def shapes_of(colours: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the small groups but the lens, of images of so many colours.
+
+    Example:
+        >>> shapes_of(5)["exposure"]
+        (10,)
+    """
+    return {**SHAPES, **MODE_PARAMETERS, "background": (colours,), "exposure": (2 * colours,)}
+
+
+def group_shape(group: str, lens: Lens = PINHOLE_LENS, colours: int = 3) -> tuple[int, ...]:
+    """Shape of a small group, of images of so many colours; RaymarchError for what is none, and a pinhole's lens."""
     GROUP("parameter", group)
     if group == "lens" and not lens.names:
         raise RaymarchError(NO_LENS_CURE)
-    return (len(lens.names),) if group == "lens" else (SHAPES | MODE_PARAMETERS)[group]
+    return (len(lens.names),) if group == "lens" else shapes_of(colours)[group]
 
 
-def units(group: str, lens: Lens = PINHOLE_LENS) -> list[Parameters]:
+def units(group: str, lens: Lens = PINHOLE_LENS, colours: int = 3) -> list[Parameters]:
     """Unit directions, one for each number of a group; RaymarchError as `group_shape` raises it."""
-    shape = group_shape(group, lens)
+    shape = group_shape(group, lens, colours)
     return [Parameters(**{group: unit.reshape(shape)}) for unit in np.eye(int(np.prod(shape)))]
 
 
-def columns_of(parameters: Columns, lens: Lens = PINHOLE_LENS) -> list[Direction]:
+def columns_of(parameters: Columns, lens: Lens = PINHOLE_LENS, colours: int = 3) -> list[Direction]:
     """Columns of a Jacobian: a direction for each number of the groups named, and each direction given."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
         names = ", ".join((*SMALL_GROUPS, "lens", *MODE_PARAMETERS))
         raise RaymarchError(f"parameters are {describe_value(parameters)}, want some of {names}, or rm.Parameters(...)")
     given = (Parameters, list, tuple)
-    return [one for each in several for one in ([each] if isinstance(each, given) else units(each, lens))]
+    return [one for each in several for one in ([each] if isinstance(each, given) else units(each, lens, colours))]
 
 
 def require_directions(
@@ -181,7 +193,8 @@ def require_directions(
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
         raise RaymarchError(f"directions are {describe_value(dots)}, want rm.Parameters(...), one or a list")
-    shapes = {**SHAPES, **MODE_PARAMETERS, "density": volume.shape, "colour": (*volume.shape, volume.channels)}
+    shapes = {**shapes_of(volume.colours), "density": volume.shape}
+    shapes["colour"] = (*volume.shape, volume.feature_count)
     shapes |= {"lens": (len(lens.names),), "table": (0 if table is None else len(table.values), 4)}
     for dot in given:
         for name, value in vars(dot).items():

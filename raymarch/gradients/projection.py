@@ -189,8 +189,8 @@ class Viewpoint:
 
     Attributes:
         camera: which sees the volume.
-        background: colour (3,) behind the volume.
-        exposure: (6,) three gains, then three offsets.
+        background: colour (3,) behind the volume, or a number a channel.
+        exposure: (6,) three gains, then three offsets, or as many as channels.
         step: length of a step [voxel]. voxel: a voxel's [world unit], whatever the box does.
         world_from_index: (4, 4) affine of the volume.
         pixels: indices of the pixels looked at, all if None.
@@ -253,5 +253,6 @@ class Viewpoint:
     def exposed(self, image: np.ndarray) -> np.ndarray:
         """Colour after exposure, and transmittance (ray, 4), of colour before it."""
         out = image.copy()
-        out[:, :3] = out[:, :3] * self.exposure[:3] + self.exposure[3:]
+        gain, offset = np.split(self.exposure, 2)
+        out[:, :-1] = out[:, :-1] * gain + offset
         return out

@@ -55,24 +55,25 @@ class MotionFields:
     columns: int
 
 
-def bytes_of_tangents(rays: int, columns: int) -> int:
+def bytes_of_tangents(rays: int, columns: int, colours: int = 3) -> int:
     """Bytes of so many rays' gradients, and of as many tangents of each."""
-    return rays * (26 + 30 * columns) * (4 if runtime.single_precision() else 8)
+    return rays * (26 + (27 + colours) * columns) * (4 if runtime.single_precision() else 8)
 
 
 class RayTangents(Owner[MotionFields]):
-    """Ray tangents: gradients of `capacity` rays and `columns` tangents of each; freed by `close`."""
+    """Ray tangents: gradients of `capacity` rays and `columns` tangents of each, of images of so many `colours`; freed
+    by `close`."""
 
     name = "this ray motion"
 
-    def __init__(self, capacity: int, columns: int = 1):
+    def __init__(self, capacity: int, columns: int = 1, colours: int = 3):
         runtime.start()
-        self._columns = columns
+        self._columns, self._colours = columns, colours
 
         def size_of(room: Sequence[int]) -> int:
-            return bytes_of_tangents(room[0], columns)
+            return bytes_of_tangents(room[0], columns, colours)
 
-        self._own((columns,), self._build, size_of, room=(int(capacity),), step=RAY_STEP)
+        self._own((columns, colours), self._build, size_of, room=(int(capacity),), step=RAY_STEP)
 
     def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, MotionFields]:
         tree, columns = ti.FieldsBuilder(), self._columns
@@ -93,7 +94,7 @@ class RayTangents(Owner[MotionFields]):
             dot_place_way=ti.Vector.field(3, float),
             dot_iso=ti.field(float),
             dot_frame=ti.Matrix.field(3, 3, float),
-            dot_image=ti.Vector.field(4, float),
+            dot_image=ti.Vector.field(1 + self._colours, float),
             dot_depth=ti.field(float),
             columns=columns,
         )
@@ -153,8 +154,8 @@ class RayTangents(Owner[MotionFields]):
         return origin.astype(float), way.astype(float)
 
     def dot_image(self, count: int) -> np.ndarray:
-        """Tangents of the image (ray, column, 4)."""
-        out = np.empty((count, self.fields.columns, 4), runtime.dtype())
+        """Tangents of the image (ray, column, 4); of channels (ray, column, channel + 1)."""
+        out = np.empty((count, self.fields.columns, 1 + self._colours), runtime.dtype())
         ray_arrays.columns_out(self.fields.dot_image, out)
         return out
 

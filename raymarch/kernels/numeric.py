@@ -115,3 +115,13 @@ def hash_u32(a, b, c):
 
 TASK_STRIDE = 512  # a parallel loop needs about a thousand iterations to use its threads: one in 512 works
 RAYS_PER_CHUNK = 256  # neighbouring rays that one slot takes before the next does, so that all have as much to do
+
+
+@ti.func
+def put_numbers(field: ti.template(), r, numbers):
+    """Put a vector to place r of a field of vectors that may have room for more."""
+    if ti.static(field.n == numbers.n):
+        field[r] = numbers
+    else:
+        for c in ti.static(range(numbers.n)):
+            field[r][c] = numbers[c]

@@ -25,7 +25,7 @@ from raymarch.meshing.marching_cubes import (
 from raymarch.system.resources import require_free
 from raymarch.volumes.mesh import Mesh, face_normals, vertex_normals
 from raymarch.volumes.value_kind import histogram_of
-from raymarch.volumes.volume import VOLUME, AnyVolume, Volume, seen_colours
+from raymarch.volumes.volume import SHOWN_VOLUME, AnyVolume, Volume, seen_colours
 
 SURFACE_VOXELS = 2  # in which a surface shall take half of the light
 HISTOGRAM_BINS = 256  # of the histogram
@@ -148,7 +148,7 @@ ISO, COUNT, FACE_COUNT = optional(number()), whole(1, 1 << 30), optional(whole(4
 BYTES_A_POINT = 300  # of memory while points are made
 
 
-@checked(volume=VOLUME, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FACE_COUNT)
+@checked(volume=SHOWN_VOLUME, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FACE_COUNT)
 def isosurface_mesh(
     volume: AnyVolume,
     iso: float | None = None,
@@ -205,7 +205,9 @@ def isosurface_mesh(
     return Mesh(vertices, triangles, seen_colours(volume, vertices, -normals), normals)
 
 
-@checked(volume=VOLUME, count=COUNT, iso=ISO, box=optional(BOX), largest=optional(COUNT), seed=whole(0, 2**31 - 1))
+@checked(
+    volume=SHOWN_VOLUME, count=COUNT, iso=ISO, box=optional(BOX), largest=optional(COUNT), seed=whole(0, 2**31 - 1)
+)
 def surface_points(
     volume: AnyVolume,
     count: int,
@@ -249,7 +251,7 @@ def surface_points(
 
 
 @checked(
-    volume=VOLUME,
+    volume=SHOWN_VOLUME,
     path=checks.path,
     iso=ISO,
     box=optional(BOX),

@@ -7,11 +7,12 @@ does.
 
 from raymarch.plot.cameras import cameras, coverage, frusta
 from raymarch.plot.fits import error_picture, error_sheet, history, residuals
-from raymarch.plot.images import comparison, image_set, images
+from raymarch.plot.images import channels, comparison, image_set, images
 from raymarch.plot.volumes import histogram, iso_histogram, profile, projections, slices
 
 __all__ = [
     "cameras",
+    "channels",
     "comparison",
     "coverage",
     "error_picture",

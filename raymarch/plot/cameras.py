@@ -18,7 +18,7 @@ from raymarch.matching.points import COVERAGE_SIDE
 from raymarch.matching.points import coverage as count_of_views
 from raymarch.plot.panels import panels
 from raymarch.views.focus import focus
-from raymarch.views.views import CAMERAS, VIEWS, Views
+from raymarch.views.views import CAMERAS, SHOWN_VIEWS, Views
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +112,7 @@ IMAGE_SIDE = 20  # pixels of an image's longer side there
 PYRAMID_FACTOR = 2.0  # times as long as pyramids without images
 
 
-@checked(views=VIEWS, box=optional(BOX), count=whole(1, 10**6), length=optional(number(0, above=True)))
+@checked(views=SHOWN_VIEWS, box=optional(BOX), count=whole(1, 10**6), length=optional(number(0, above=True)))
 def frusta(
     views: Views,
     box: Numbers | None = None,
@@ -180,7 +180,7 @@ def _pixels(camera: Camera, image: np.ndarray, length: float) -> tuple[np.ndarra
 AXIS_NAMES = "xyz"
 
 
-@checked(views=VIEWS, box=optional(BOX))
+@checked(views=SHOWN_VIEWS, box=optional(BOX))
 def coverage(
     views: Views, box: Numbers | None = None, axes: Sequence[Axes] | np.ndarray | None = None
 ) -> tuple[Axes, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raymarch.arguments.checks import Numbers, array, display, optional, whole
+from raymarch.arguments.checks import Check, Numbers, Wrong, array, display, numeric, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
@@ -23,7 +23,7 @@ from raymarch.plot.cameras import (
     pyramid_length,
 )
 from raymarch.plot.panels import panels, picture_of
-from raymarch.views.views import VIEWS, Views
+from raymarch.views.views import SHOWN_VIEWS, VIEW_NAMES, Views
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 POINTS = optional(array("point", 3))
 
 
-@checked(views=VIEWS, box=optional(BOX), points=POINTS)
+def _channel_image(value: object) -> np.ndarray:
+    image = numeric(value)
+    if image.ndim != 3 or not image.size:
+        raise Wrong(f"has shape {image.shape}", "of one channel pass it[..., None]" if image.ndim == 2 else "")
+    return image.astype(float)
+
+
+CHANNEL_IMAGE = Check("numbers (height, width, channel)", _channel_image)
+
+
+@checked(views=SHOWN_VIEWS, box=optional(BOX), points=POINTS)
 def image_set(views: Views, box: Numbers | None = None, points: Numbers | None = None) -> Figure:
     """Image-set plot: cameras with their images and the box in 3-D, and its coverage from three sides.
 
@@ -111,7 +121,7 @@ def comparison(image: Numbers, truth: Numbers, axes: Sequence[Axes] | np.ndarray
     return three
 
 
-@checked(views=VIEWS, count=whole(1, 10**6))
+@checked(views=SHOWN_VIEWS, count=whole(1, 10**6))
 def images(views: Views, count: int = 8, axes: Sequence[Axes] | np.ndarray | None = None) -> tuple[Axes, ...]:
     """Contact sheet of images, spread evenly over the views, over their background.
 
@@ -135,4 +145,48 @@ def images(views: Views, count: int = 8, axes: Sequence[Axes] | np.ndarray | Non
         ax.imshow(np.clip(views.rgb(i), 0, 1))
         ax.set_title(views.names[i], parse_math=False)
         ax.set(xticks=[], yticks=[])
+    return sheet
+
+
+CHANNEL_COLOURS = "viridis"
+
+
+@checked(image=CHANNEL_IMAGE, names=VIEW_NAMES, ranges=optional(array("channel", 2)))
+def channels(
+    image: Numbers,
+    names: Sequence[str] = (),
+    ranges: Numbers | None = None,
+    axes: Sequence[Axes] | np.ndarray | None = None,
+) -> tuple[Axes, ...]:
+    """Channels of an image, each through a colour map over its own range, with a bar of its numbers.
+
+    Args:
+        image: (height, width, channel), as `rm.render` gives of a volume of channels, or `views.values(0)`; NaN, what
+            is not known, is blank.
+        names: of the channels, as `volume.channels`.
+        ranges: low and high (channel, 2) of the colours, as `views.ranges`; those of the image if not given.
+        axes: Axes, one a channel.
+
+    Returns the Axes. Raises RaymarchError for names, ranges or Axes that are not as many as the channels.
+
+    Example:
+        >>> [ax.get_title() for ax in channels(np.random.rand(6, 8, 2), ["thermal", "nir"])]
+        ['thermal', 'nir']
+    """
+    values = np.asarray(image)
+    count = values.shape[2]
+    names = list(names) or [f"channel {c}" for c in range(count)]
+    for what, several in (("names", names), ("ranges", ranges)):
+        if several is not None and len(several) != count:  # type: ignore[arg-type]
+            raise RaymarchError(f"{what} are {len(several)}, the image has {count} channels; give one for each")  # type: ignore[arg-type]
+    sheet = panels(axes, count, (3.0, 2.4 * values.shape[0] / values.shape[1] + 0.4))
+    for c, ax in enumerate(sheet):
+        known = values[..., c][np.isfinite(values[..., c])]
+        low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+        if ranges is not None:
+            low, high = np.asarray(ranges)[c]
+        shown = ax.imshow(values[..., c], cmap=CHANNEL_COLOURS, vmin=float(low), vmax=float(high))
+        ax.set_title(names[c], parse_math=False)
+        ax.set(xticks=[], yticks=[])
+        ax.figure.colorbar(shown, ax=ax, shrink=0.9, aspect=25, pad=0.02)
     return sheet

@@ -29,7 +29,7 @@ from raymarch.volumes.harmonics import Y00
 from raymarch.volumes.scalar_volume import ANY_VOLUME, ScalarVolume
 from raymarch.volumes.transfer_function import COLORMAP, TRANSFER, TransferFunction
 from raymarch.volumes.value_kind import bin_range, upper_end
-from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.volume import SHOWN_VOLUME, AnyVolume, Volume
 from raymarch.volumes.world_axes import shown_right, shown_up
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def world_of(volume: AnyVolume) -> str:
 
 def innermost_volume(volume: AnyVolume) -> Volume:
     """Volume whose values are plotted: the innermost of nested boxes. NDC are plotted as if they were the world."""
-    return replace(VOLUME("volume", volume).nested(0), ndc_from_world=None)
+    return replace(SHOWN_VOLUME("volume", volume).nested(0), ndc_from_world=None)
 
 
 def sample_values(volume: Volume) -> np.ndarray:

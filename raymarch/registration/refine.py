@@ -45,7 +45,7 @@ from raymarch.registration.normal_equations import POSE_NUMBERS, fit_exposures, 
 from raymarch.registration.pyramid import Pyramid, random_pixels, remove_exposure, remove_exposures, shrink_camera
 from raymarch.system.interrupt import catch_first_interrupt
 from raymarch.views.contents import is_bounded, require_pixels
-from raymarch.views.views import VIEWS, Views, views_card
+from raymarch.views.views import COLOUR_VIEWS, Views, views_card
 
 RAYS_A_MOVE = 1 << 17  # rays that all cameras are moved by at once
 # bytes of a smaller image, and of each pixel of the image that is being made smaller
@@ -171,7 +171,7 @@ def refinement_card(found: Refinement) -> str:
 
 
 @checked(
-    views=VIEWS,
+    views=COLOUR_VIEWS,
     parameters=some_of(*REFINABLE),
     settings=FIT_SETTINGS,
     box=optional(BOX),

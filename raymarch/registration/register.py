@@ -28,7 +28,7 @@ from raymarch.solvers.least_squares import levenberg_marquardt
 from raymarch.views.image_arrays import MASK
 from raymarch.views.resize import shrink
 from raymarch.views.views import require_colour
-from raymarch.volumes.volume import VOLUME, AnyVolume
+from raymarch.volumes.volume import COLOUR_VOLUME, AnyVolume
 
 State = tuple[Camera, np.ndarray]  # and exposure
 COARSE_SIDE = 128  # pixels a side at which blurred images are compared
@@ -198,7 +198,7 @@ def registration_card(found: Registration) -> str:
 
 
 @checked(
-    volume=VOLUME,
+    volume=COLOUR_VOLUME,
     start=replace(CAMERA, cure="call rm.register(volume, image, start)"),
     parameters=some_of(*REGISTERED_PARAMETERS),
     background=BACKGROUND,

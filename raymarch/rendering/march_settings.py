@@ -148,9 +148,10 @@ class March:
     def call(
         self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None
     ) -> MarchCall:
-        """Last arguments of a march of `count` rays over three numbers; `dt` is `step` [voxel] if not given."""
+        """Last arguments of a march of `count` rays over three numbers, or those that a buffer of channels has (see
+        `RayBuffer.set_behind`); `dt` is `step` [voxel] if not given."""
         dt = self.step * grid.voxel if dt is None else dt
-        behind = ti.Vector([float(c) for c in background])
+        behind = background if isinstance(background, ti.Matrix) else ti.Vector([float(c) for c in background])
         return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)
 
 
@@ -266,6 +267,12 @@ def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
 def require_seen(volume: Volume, march: March) -> None:
     """RaymarchError where a mode does not march such a volume."""
     rule = march.rule
+    if not volume.is_colour and not rule.any_channels:
+        names = ", ".join(volume.channels)
+        raise RaymarchError(
+            f"mode {rule.name} does not show the channels {names}; take mode emission-absorption, or pass"
+            " volume.in_colour(), which shows some of them as colours"
+        )
     if volume.boxes > 1 and (rule.classifies or not rule.boxes):  # a table reads values and lengths as of one box
         other = "maximum" if has_values_alone(volume) else "emission-absorption"
         raise RaymarchError(

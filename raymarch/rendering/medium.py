@@ -41,7 +41,7 @@ from raymarch.rendering.march_settings import (
     skip_unseen,
 )
 from raymarch.volumes.scalar_volume import ScalarVolume
-from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.volume import VOLUME, AnyVolume, Volume, require_colour_volume
 
 MAX_VOLUMES = 4
 COMMON_SETTINGS = ("jitter", "step_jitter", "seed")  # settings of which a ray has one
@@ -123,6 +123,7 @@ def _require_composited(volumes: Sequence[Volume], marches: Sequence[March]) -> 
         if march.rule is not EMISSION_ABSORPTION and march.rule is not TRANSFER:
             cure = f"take mode {EMISSION_ABSORPTION.name} or {TRANSFER.name}"
             raise RaymarchError(f"marches[{i}]: mode {march.rule.name} does not composite with other volumes; {cure}")
+        require_colour_volume(volume, "several volumes together")
         if volume.boxes > 1:
             raise RaymarchError(f"volumes[{i}] has nested boxes, want one box; take volume.nested(0), the innermost")
         if volume.ndc_from_world is not None:
@@ -167,6 +168,11 @@ class Medium(Holder):
     def shows_normals(self) -> bool:
         """Whether the normals of what rays meet are known in the world: slopes in NDC are none of it."""
         return self.passes.normals is not None and self.grids[0].ndc_from_world is None
+
+    @property
+    def channels(self) -> int | None:
+        """Count of the channels of images; None for colours."""
+        return None if self.grids[0].colours == 3 else self.grids[0].colours
 
     def jitter(self, rays: RayBuffer, pixels: np.ndarray) -> None:
         """Put the jitter of rays of these numbers into a buffer, if the march has any."""

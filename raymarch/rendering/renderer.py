@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, overload
 
 import numpy as np
+import taichi as ti
 
 from raymarch.arguments.checks import Colour, flag, optional
-from raymarch.arguments.checks import colour as colour_of
 from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
 from raymarch.device.pool import Holder
@@ -33,11 +33,12 @@ from raymarch.rendering.ray_batches import Fill, batches_of_rays, parts_of, rays
 from raymarch.rendering.rendering_card import rendering_card
 from raymarch.rendering.shading import Shading, matcap_colours
 from raymarch.views.views import require_colour
+from raymarch.volumes.channels import COLOUR_OR_CHANNELS, background_of_channels
 
 ONE_CAMERA = replace(
     CAMERA, wanted="one Camera", cure="call rm.render(volume, camera); for several, rm.Renderer in a loop"
 )
-BACKGROUND = optional(colour_of)
+BACKGROUND = optional(COLOUR_OR_CHANNELS)
 # image (ray, 4), depth (ray,), normals (ray, 3)
 RayValues: TypeAlias = "tuple[np.ndarray, np.ndarray, np.ndarray | None]"
 
@@ -47,7 +48,8 @@ class Rendering:
     """Rendered image of a camera, with opacity and depth.
 
     Attributes:
-        image: (height, width, 3) float32, background included; in 0..1 where colours are.
+        image: (height, width, 3) float32, background included; in 0..1 where colours are. Of a volume of other channels
+            (height, width, channel), in their units.
         opacity: (height, width) float32 in 0..1, one less the transmittance.
         depth: (height, width) float32, mean distance from the camera [world unit], infinite under 1 % opacity; that of
             the winner or of the hit in modes that have one.
@@ -92,11 +94,11 @@ class Renderer(Holder):
     @checked(volume=VOLUMES, march=optional(MARCHES))
     def __init__(self, volume: AnyVolumes, march: Marches = None):
         volumes, marches = several(volume), marches_for(volume, march, lit=True)
-        self.background = volumes[0].background
+        self.background, self._channels = volumes[0].background, volumes[0].channels
         with ExitStack() as owners:
             self.medium = medium_of(volumes, marches)
             owners.enter_context(self.medium)
-            self.buffer = owners.enter_context(RayBuffer(self.medium.batch))
+            self.buffer = owners.enter_context(RayBuffer(self.medium.batch, channels=self.medium.channels))
             self._owners = owners.pop_all()
 
     @property
@@ -114,17 +116,19 @@ class Renderer(Holder):
         self, camera: Camera, background: Colour | None = None, *, depth: bool = True, normals: bool = False
     ) -> Rendering:
         """Rendering of what `camera` sees, over `background` or that of the (first) volume."""
-        behind = self.background if background is None else background
-        return render_camera(self.medium, self.buffer, camera, behind, depth, normals)
+        return render_camera(self.medium, self.buffer, camera, self._behind(background), depth, normals)
 
     @checked(rays=RAYS, background=BACKGROUND, depth=flag)
     def trace(
         self, rays: Rays, background: Colour | None = None, *, depth: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
-        behind = self.background if background is None else background
-        fill = batches_of_rays(self.buffer, rays)
+        """Colour and transmittance (ray, 4) and depth (ray,) along rays; of channels (ray, channel + 1)."""
+        behind, fill = self._behind(background), batches_of_rays(self.buffer, rays)
         return march_pixels(self.medium, self.buffer, len(rays), fill, behind, side=1, depth=depth)[:2]
+
+    def _behind(self, background: Colour | None) -> Colour:
+        """Background in numbers, one a channel; the volume's if None."""
+        return self.background if background is None else background_of_channels(self._channels, background)
 
 
 @overload
@@ -158,12 +162,13 @@ def render(
     march: Marches = None,
     extras: bool = False,
 ) -> np.ndarray | Rendering:
-    """Image (height, width, 3) float32 that `camera` sees of one volume or of several; with `extras` a `Rendering`.
+    """Image (height, width, 3) float32 that `camera` sees of one volume or of several; with `extras` a `Rendering`. Of
+    a volume with other channels than red, green and blue (height, width, channel), in their units.
 
-    The background is that of the (first) volume unless given ("white", "black" or three numbers in 0..1). For many
-    images make a `Renderer` once; it has the rules for several volumes, too. Without a `march` it is the default's, and
-    a volume of values alone, as a scan is, is seen through a table by the kind of its values, lit from the eye where it
-    is the only one; `raymarch render` says which.
+    The background is that of the (first) volume unless given ("white", "black" or three numbers in 0..1; of channels
+    one number each). For many images make a `Renderer` once; it has the rules for several volumes, too. Without a
+    `march` it is the default's, and a volume of values alone, as a scan is, is seen through a table by the kind of its
+    values, lit from the eye where it is the only one; `raymarch render` says which.
 
     Example:
         >>> fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 0.5), shape=(8, 8, 8))
@@ -215,7 +220,8 @@ def rendering_of(camera: Camera, seen: RayValues) -> Rendering:
     """Rendering of what all rays of a camera see, row by row."""
     (image, distance, normal), size = seen, (camera.height, camera.width)
     facing = None if normal is None else normal.reshape(*size, 3)
-    return Rendering(image[:, :3].reshape(*size, 3), 1 - image[:, 3].reshape(size), distance.reshape(size), facing)
+    colour = image[:, :-1].reshape(*size, image.shape[1] - 1)
+    return Rendering(colour, 1 - image[:, -1].reshape(size), distance.reshape(size), facing)
 
 
 def march_pixels(
@@ -242,7 +248,8 @@ def march_pixels(
 def pixels_seen(medium: AnyMedium, total: int, normals: bool) -> RayValues:
     """Arrays for what `total` pixels see; normals where they are asked for and known."""
     normal = np.zeros((total, 3), np.float32) if normals and medium.shows_normals else None
-    return np.zeros((total, 4), np.float32), np.full(total, np.inf, np.float32), normal
+    lanes = 1 + (medium.channels or 3)
+    return np.zeros((total, lanes), np.float32), np.full(total, np.inf, np.float32), normal
 
 
 def march_batch(
@@ -261,11 +268,11 @@ def march_batch(
     (_, _, count), (image, distance, normal), parts = run, seen, side**2
     if parts > 1:
         pixels = _march_rays(medium, buffer, run, background, side)
-        image[pixels] = buffer.image(count * parts).reshape(count, parts, 4).mean(1)
+        image[pixels] = buffer.image(count * parts).reshape(count, parts, -1).mean(1)
         if not depth and normal is None:
             return pixels
     pixels = _march_rays(medium, buffer, run, background, 1)
-    passes, call = medium.passes, medium.call(count, require_colour(background))
+    passes, call = medium.passes, medium.call(count, _behind(buffer, background))
     if parts == 1:
         image[pixels] = buffer.image(count)
     if depth:
@@ -277,6 +284,11 @@ def march_batch(
     return pixels
 
 
+def _behind(buffer: RayBuffer, background: Colour) -> ti.Vector:
+    """Background as kernels take it."""
+    return buffer.set_behind(require_colour(background) if buffer.channels is None else background)  # type: ignore[arg-type]
+
+
 def _march_rays(
     medium: AnyMedium, buffer: RayBuffer, run: tuple[Fill, int, int], background: Colour, side: int
 ) -> np.ndarray:
@@ -284,5 +296,5 @@ def _march_rays(
     fill, first, count = run
     pixels = fill(first, count, side)
     medium.jitter(buffer, parts_of(pixels, side))
-    medium.passes.march(medium.fields, buffer.fields, *medium.call(count * side**2, require_colour(background)))
+    medium.passes.march(medium.fields, buffer.fields, *medium.call(count * side**2, _behind(buffer, background)))
     return pixels

@@ -106,14 +106,15 @@ class TensorMarch(Holder):
         self._motion: RayTangents | None = None
         self._dots: dict[tuple[int, ...], list[VolumeTangents]] = {}
         with ExitStack() as owners:
-            self.buffer: RayBuffer = owners.enter_context(RayBuffer(batch))
+            self.buffer: RayBuffer = owners.enter_context(RayBuffer(batch, channels=medium.channels))
+            self.buffer.set_behind(np.zeros(self.buffer.colours))
             self._owners = owners.pop_all()
 
     @property
     def motion(self) -> RayTangents:
         """Gradients and tangents of the buffer's rays; memory is taken when first wanted."""
         if self._motion is None:
-            self._motion = self._owners.enter_context(RayTangents(self.batch))
+            self._motion = self._owners.enter_context(RayTangents(self.batch, colours=self.buffer.colours))
         return self._motion
 
     def batches(self, rays: TensorRays) -> Iterator[tuple[slice, Any]]:
@@ -129,7 +130,9 @@ class TensorMarch(Holder):
     def see(self, rays: TensorRays, depth: bool) -> RayOutputs:
         """Image, and depth if wanted, of the volumes as they are."""
         medium, count, new = self.medium, len(rays.direction), rays.direction.new_empty
-        seen = RayOutputs(new((count, 4)), new((count if depth else 0,)), new((count if depth else 0,)))
+        seen = RayOutputs(
+            new((count, 1 + self.buffer.colours)), new((count if depth else 0,)), new((count if depth else 0,))
+        )
         for rows, call in self.batches(rays):
             medium.passes.march(medium.fields, self.buffer.fields, *call)
             ray_tensors.image_out(self.buffer.fields, seen.image[rows])
@@ -421,7 +424,8 @@ class MarchSession(Holder):
 
 def _grid_like(volume: Volume, slots: int) -> Grid:
     """Dense grid of a volume's shape, place and activations, all of it occupied; its numbers are not read."""
-    grid = Grid(volume.shape, volume.degree, slots=slots, boxes=volume.boxes, ndc_from_world=volume.ndc_from_world)
+    how: dict[str, Any] = {"boxes": volume.boxes, "ndc_from_world": volume.ndc_from_world, "colours": volume.colours}
+    grid = Grid(volume.shape, volume.degree, slots=slots, **how)
     try:
         grid.set_level(volume.shape, volume.world_from_index)
         grid.set_activation(volume.activation)

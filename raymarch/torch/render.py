@@ -29,7 +29,8 @@ from raymarch.torch.cameras import TorchCameras
 from raymarch.torch.functions import keep_threads_out, render_function
 from raymarch.torch.march_session import Inputs, MarchSession, Request, VolumeTensors
 from raymarch.torch.tensors import TorchVolume, import_torch, require_finite, require_shape, require_tensor, tensor_of
-from raymarch.views.views import Views, require_colour
+from raymarch.views.views import Views
+from raymarch.volumes.channels import background_of_channels
 from raymarch.volumes.volume import Volume
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class TorchRendering:
     """What `TorchRender` gives, of the shape of the rays: (N, height, width) of cameras.
 
     Attributes:
-        image: (.., 3), background included.
+        image: (.., 3), background included; of channels (.., channel).
         opacity: (..) in 0..1, one less the transmittance.
         depth: (..) mean distance from the camera [world unit], infinite under 1 % opacity; None if not asked for. Where
             it is infinite it passes no gradient on, whatever a loss makes of it.
@@ -209,10 +210,10 @@ class TorchRender(Holder):
             raise RaymarchError("this torch render was made with slots=0 and has no gradients; make one with slots=4")
         keep_threads_out(*flat)
         light, distance, _ = render_function().apply(self._session, request, *flat)
-        light = light.view(*direction.shape[:-1], 4)
-        image, left = light[..., :3], light[..., 3]
+        light = light.view(*direction.shape[:-1], light.shape[-1])
+        image, left = light[..., :-1], light[..., -1]
         if self.marches[0].rule.background:
-            image = image + left[..., None] * _background_for(background, self._volumes[0].background, image)
+            image = image + left[..., None] * _background_for(background, self._volumes[0], image)
         return TorchRendering(image, 1 - left, distance.view(direction.shape[:-1]) if request.depth else None)
 
     def _parted(
@@ -271,7 +272,7 @@ class TorchRender(Holder):
         of, at = ("", "table") if self.alone else (f"samples[{i}].", f"table[{i}]")
         require_shape(f"{of}density", density, like.shape)
         if features is not None:
-            require_shape(f"{of}features", features, (*like.shape, like.channels))
+            require_shape(f"{of}features", features, (*like.shape, like.feature_count))
         elif "colour" in groups_of([march.rule]):
             raise RaymarchError(f"{of}features are None but mode {march.rule.name} sees colours; pass them")
         if table is not None:
@@ -291,15 +292,15 @@ class TorchRender(Holder):
         require_finite("iso", iso)
 
 
-def _background_for(background: Tensor | Colour | None, own: Colour, image: Tensor) -> Tensor:
-    """Background as a tensor that goes with an image (.., 3): the one given, else a volume's own."""
+def _background_for(background: Tensor | Colour | None, like: Volume, image: Tensor) -> Tensor:
+    """Background as a tensor that goes with an image (.., channel): the one given, else a volume's own."""
     torch = import_torch()
     if not isinstance(background, torch.Tensor):
-        colour: Colour = own if background is None else background  # type: ignore[assignment]
-        return tensor_of(np.array(require_colour(colour)))
+        own = like.background if background is None else background_of_channels(like.channels, background)
+        return tensor_of(np.array(own))
     require_tensor("background", background)
     try:
         return background.expand(image.shape)
     except RuntimeError:
         got, want = tuple(background.shape), tuple(image.shape)
-        raise RaymarchError(f"background has shape {got}, want (3,) or what goes with {want}") from None
+        raise RaymarchError(f"background has shape {got}, want ({like.colours},) or what goes with {want}") from None

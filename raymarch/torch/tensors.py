@@ -104,7 +104,8 @@ class TorchVolume:
     (`rm.start`); a sparse volume becomes dense.
 
     Attributes:
-        density: (x, y, z) raw density. features: (x, y, z, channel) raw colour. background: (3,).
+        density: (x, y, z) raw density. features: (x, y, z, feature) raw colour. background: (3,), or a
+            number a channel.
         like: the volume whose placement and activations count.
 
     Raises RaymarchError where torch is missing, for tensors of another dtype, device or shape, and in `volume()` for
@@ -129,8 +130,8 @@ class TorchVolume:
         import_torch()
         object.__setattr__(self, "like", VOLUME("like", self.like))
         require_shape("density", self.density, self.like.shape)
-        require_shape("features", self.features, (*self.like.shape, self.like.channels))
-        require_shape("background", self.background, (3,))
+        require_shape("features", self.features, (*self.like.shape, self.like.feature_count))
+        require_shape("background", self.background, (self.like.colours,))
 
     @classmethod
     @checked(volume=VOLUME, requires_grad=flag)
@@ -156,5 +157,5 @@ class TorchVolume:
         density, features, background = (
             np.array(each.detach().cpu().numpy()) for each in (self.density, self.features, self.background)
         )
-        behind = tuple(np.clip(background, 0.0, 1.0).tolist())
+        behind = tuple((np.clip(background, 0.0, 1.0) if self.like.is_colour else background).tolist())
         return replace(self.like, samples=Dense(density, features), background=behind, provenance={})

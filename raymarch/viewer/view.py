@@ -27,7 +27,7 @@ from raymarch.viewer.server.open_browser import announce
 from raymarch.viewer.server.server_process import LOOPBACK_ADDRESS, ServerProcess
 from raymarch.viewer.server.wire import Wire
 from raymarch.viewer.viewer import Viewer
-from raymarch.views.views import VIEWS, Views
+from raymarch.views.views import SHOWN_VIEWS, Views
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.volume import AnyVolume, Volume
 
@@ -94,7 +94,7 @@ class View(Closing):
         self._seen.close()
 
 
-@checked(seen=VIEWABLE, views=optional(VIEWS), port=PORT, browser=flag, name=text, bind=text, hosts=HOSTS)
+@checked(seen=VIEWABLE, views=optional(SHOWN_VIEWS), port=PORT, browser=flag, name=text, bind=text, hosts=HOSTS)
 def view(
     seen: AnyVolume | Fitter,
     views: Views | None = None,
@@ -153,15 +153,21 @@ log = logging.getLogger("raymarch")
 
 
 class WatchedFile:
-    """Volume file, read, as `format` if given, and read again when another file replaces it.
+    """Volume file, read, as `format` if given, and read again when another file replaces it; `shown` makes what is seen
+    of what was read.
 
     Raises RaymarchError if it cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        self.path, self._format = path, format
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        shown: Callable[[AnyVolume], AnyVolume] = lambda volume: volume,
+    ) -> None:
+        self.path, self._format, self._shown = path, format, shown
         self._read = self._before = self._mark()
-        self.volume: AnyVolume = load(path, format=format)
+        self.volume: AnyVolume = shown(load(path, format=format))
         self._looked = time.monotonic()
 
     def _mark(self) -> FileMark:
@@ -182,7 +188,7 @@ class WatchedFile:
     def again(self) -> AnyVolume:
         """Volume of the new file; RaymarchError if it cannot be read."""
         self._read = self._mark()
-        self.volume = load(self.path, format=self._format)
+        self.volume = self._shown(load(self.path, format=self._format))
         return self.volume
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from raymarch.errors import RaymarchError, first_names
 from raymarch.geometry.boxes import camera_in_box
 from raymarch.geometry.lens_distortion import ANGLES
-from raymarch.views.image_arrays import Images, is_opaque
+from raymarch.views.image_arrays import Images
 from raymarch.views.views import Views
 
 PIXEL_STRIDE = 16  # pixels from one that is looked at to the next, before an image is looked at whole
@@ -42,11 +42,22 @@ def contents(views: Views) -> Contents:
     clear: list[int] = []
     opaque = list(range(len(views)))
     if views.has_alpha:
-        clear = _indices_of(views.images, lambda image: not image[..., 3].any())
-        opaque = _indices_of(views.images, is_opaque)
-    one_colour = _indices_of(views.images, lambda image: (image[..., :3] == image[:1, :1, :3]).all())
+        full = 1 if views.channels else 255
+        clear = _indices_of(views.images, lambda image: not image[..., -1].any())
+        opaque = _indices_of(views.images, lambda image: bool((image[..., -1] == full).all()))
+    n = views.colours
+    one_colour = _indices_of(views.images, lambda image: _is_plain(image[..., :n]))
     masked = [i for i, mask in enumerate(views.masks or ()) if mask is not None and not mask.any()]
     return Contents(clear, opaque, [i for i in one_colour if i in set(opaque)], masked)
+
+
+def _is_plain(image: np.ndarray) -> bool:
+    """Whether all pixels are the same, unknown numbers left out."""
+    if image.dtype == np.uint8:
+        return bool((image == image[:1, :1]).all())
+    flat = image.reshape(-1, image.shape[-1])
+    with np.errstate(invalid="ignore"):
+        return bool(all(np.ptp(values) == 0 for c in flat.T if len(values := c[np.isfinite(c)])))
 
 
 def doubts(views: Views) -> list[str]:
@@ -75,7 +86,10 @@ def doubts(views: Views) -> list[str]:
             f"{_name_views(views, found.opaque)} opaque all over, where the others are transparent in part: was the"
             " background left in? cut it out as of the others, unless the object fills them"
         )
-    elif views.has_alpha and (_borders(views)[:, 3] > MAX_EMPTY_ALPHA).mean() > MIN_BORDER_FRACTION:
+    elif (
+        views.has_alpha
+        and (_borders(views)[:, -1] > MAX_EMPTY_ALPHA / (255 if views.channels else 1)).mean() > MIN_BORDER_FRACTION
+    ):
         said.append("the images' borders are opaque, so their alpha masks little: is it inverted, or nowhere 0?")
     if found.plain:
         said.append(
@@ -126,10 +140,12 @@ def background_doubt(views: Views) -> str:
 
 
 def border_colour(views: Views) -> np.ndarray | None:
-    """Colour (3,) in 0..1 that half of the images' borders have; None where alpha tells what is around, where there is
-    none, and for the black about a fisheye's circle, which is no part of the picture."""
+    """Colour (3,) in 0..1, or channels in their units, that half of the images' borders have; None where alpha tells
+    what is around, where there is none, and for the black about a fisheye's circle, which is no part of the picture."""
     if views.shows_silhouettes or min(map(min, views.sizes)) < 3:
         return None
+    if views.channels:
+        return _border_channels(views)
     border = _borders(views)[:, :3] / 255
     if not len(border):
         return None
@@ -137,6 +153,20 @@ def border_colour(views: Views) -> np.ndarray | None:
     if colour.max() < MAX_COLOUR_DIFFERENCE and any(camera.lens.kind == ANGLES for camera in views.cameras):
         return None
     return colour if (np.abs(border - colour).max(1) < MAX_COLOUR_DIFFERENCE).mean() >= 0.5 else None
+
+
+def _border_channels(views: Views) -> np.ndarray | None:
+    """Number (channel,) that half of each channel's have along the images' borders, within a twentieth of its range."""
+    border, n = _borders(views)[:, : views.colours], views.colours
+    found = np.zeros(n)
+    for c, (low, high) in enumerate(views.ranges):
+        values = border[np.isfinite(border[:, c]), c]
+        if not len(values):
+            continue
+        found[c] = np.median(values)
+        if (np.abs(values - found[c]) < MAX_COLOUR_DIFFERENCE * (high - low)).mean() < 0.5:
+            return None
+    return found
 
 
 def _borders(views: Views) -> np.ndarray:
@@ -151,6 +181,8 @@ def _borders(views: Views) -> np.ndarray:
 
 def _colour(views: Views, which: list[int]) -> str:
     """The colour that images of one colour have in common, if it has a name."""
+    if views.channels:
+        return ""
     colours = {tuple(views.images[i][0, 0, :3].tolist()) for i in which}
     return COLOUR_WORDS.get(colours.pop(), "") if len(colours) == 1 else ""
 

@@ -53,7 +53,7 @@ class ViewsDigest:
     masks: tuple[str, ...]
     lenses: tuple[str, ...]
     cameras: tuple[tuple[float, ...], ...]
-    background: tuple[float, float, float]
+    background: tuple[float, ...]
     depths: tuple[str, ...] = ()
 
     @staticmethod

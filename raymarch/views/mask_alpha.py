@@ -9,6 +9,7 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.views.image_arrays import gather_images
 from raymarch.views.views import Views
+from raymarch.volumes.samples import ALPHA
 
 
 def masks_to_alpha(views: Views) -> Views:
@@ -32,9 +33,22 @@ def masks_to_alpha(views: Views) -> Views:
             " --masks, out"
         )
     images = []
+    if views.channels:
+        return _channels_with_alpha(views)
     for i in range(len(views)):
         image, mask = views.image(i), views.mask(i)
         alpha = image[..., 3] if image.shape[2] == 4 else np.full(image.shape[:2], 255, np.uint8)
         alpha = alpha if mask is None else np.where(mask, alpha, np.uint8(0))
         images.append(np.dstack([image[..., :3], alpha]))
     return replace(views, images=gather_images(images), masks=None, masks_as="alpha")
+
+
+def _channels_with_alpha(views: Views) -> Views:
+    images = []
+    for i in range(len(views)):
+        image, mask = views.image(i), views.mask(i)
+        alpha = image[..., -1] if views.has_alpha else np.ones(image.shape[:2], np.float32)
+        alpha = alpha if mask is None else np.where(mask, alpha, np.float32(0))
+        images.append(np.dstack([image[..., : views.colours], alpha]))
+    channels = (*views.shown, ALPHA)
+    return replace(views, images=gather_images(images), channels=channels, masks=None, masks_as="alpha")

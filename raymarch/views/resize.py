@@ -32,12 +32,18 @@ def downscale_views(views: Views, factor: int) -> Views:
     cameras = [camera.scaled(1 / factor) for camera in views.cameras]
     sizes = [(camera.width, camera.height) for camera in cameras]
     with ThreadPoolExecutor(workers()) as pool:  # NumPy lets go of Python's lock
-        images = list(pool.map(lambda i: shrink(views.image(i), *sizes[i]), range(len(sizes))))
+        images = list(pool.map(lambda i: _shrunk(views, i, *sizes[i]), range(len(sizes))))
     masks = None
     if views.masks is not None:
         masks = [None if (mask := views.mask(i)) is None else shrink_mask(mask, *size) for i, size in enumerate(sizes)]
     whole = np.stack(images) if len(set(sizes)) == 1 else tuple(images)
     return replace(views, cameras=cameras, images=whole, masks=masks)
+
+
+def _shrunk(views: Views, i: int, width: int, height: int) -> np.ndarray:
+    if views.channels:
+        return shrink_channels(views.image(i), width, height, views.has_alpha)
+    return shrink(views.image(i), width, height)
 
 
 def max_halvings(views: Views) -> int:
@@ -76,6 +82,32 @@ def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
         plane = values.astype(np.float32)  # a row of one channel is read fastest
         smaller[..., k] = _area(plane * seen, width, height) * back if alpha else _area(plane, width, height)
     return np.rint(np.minimum(smaller, 255)).astype(np.uint8)
+
+
+def shrink_channels(image: np.ndarray, width: int, height: int, has_alpha: bool) -> np.ndarray:
+    """As `shrink`, of channels (height, width, channel) float32: the mean of what is known, NaN where nothing is.
+
+    Example:
+        >>> shrink_channels(np.array([[[0.0], [np.nan], [3.0]]], np.float32), 1, 1, False).tolist()
+        [[[1.5]]]
+    """
+    if image.shape[:2] == (height, width):
+        return image
+    smaller = np.empty((height, width, image.shape[2]), np.float32)
+    weight = np.ascontiguousarray(image[..., -1]) if has_alpha else np.ones(image.shape[:2], np.float32)
+    for c in range(image.shape[2]):
+        if has_alpha and c == image.shape[2] - 1:
+            smaller[..., c] = _area(weight, width, height)
+            continue
+        plane = np.ascontiguousarray(image[..., c])
+        known = np.isfinite(plane)
+        share = _area(known.astype(np.float32), width, height)
+        by_alpha = _area(np.where(known, weight, 0), width, height)
+        total, plain = (_area(np.where(known, plane * w, 0), width, height) for w in (weight, np.float32(1)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(by_alpha > MIN_PIXEL_FRACTION, total / by_alpha, plain / share)
+        smaller[..., c] = np.where(share > MIN_PIXEL_FRACTION, mean, np.nan)
+    return smaller
 
 
 def shrink_mask(mask: np.ndarray, width: int, height: int) -> np.ndarray:

@@ -33,6 +33,13 @@ from raymarch.geometry.boxes import BOX
 from raymarch.geometry.camera import Camera
 from raymarch.html.card import card_html, html_of, numbers_text
 from raymarch.html.picture import figure, thumbnail
+from raymarch.views.channel_images import (
+    border_medians,
+    channel_images,
+    channels_there,
+    eight_bit_of,
+    ranges_of_images,
+)
 from raymarch.views.depth_images import (
     DEPTHS,
     SIGHTINGS,
@@ -42,7 +49,9 @@ from raymarch.views.depth_images import (
     require_sightings,
     sightings_of,
 )
-from raymarch.views.image_arrays import IMAGES, MASKS, Images, Masks, effective_masks, is_opaque
+from raymarch.views.image_arrays import IMAGES, MASKS, Images, Masks, effective_masks, gather_images, is_opaque
+from raymarch.volumes.channels import WHITE, background_of_channels
+from raymarch.volumes.samples import ALPHA, CHANNEL_NAMES, COLOUR_CHANNELS
 
 DOWNSCALE = number(1, 1 << 20, cure="images are made smaller, by 2 for half as many pixels a side")
 HOLDOUT = whole(0, 1 << 20, cure="every 8th view by 8, none by 0")
@@ -108,6 +117,10 @@ class Views:
         origin: where (0, 0, 0) of the cameras' world lies in the coordinates of the set that they were read from, where
             those are far from their origin, as map coordinates are; else None.
         masks_as: as `masks` of `load_views`, for provenance.
+        channels: names of the images' numbers, where these are others than red, green and blue: then `images` are float
+            (view, height, width, channel), in any unit, NaN where a number is unknown, as in all of a view that does
+            not have a channel; a last one named "alpha" is straight alpha in 0..1. `background` has one number a
+            channel, if not given the median of each along the images' borders.
         bounds: (view, 2) depths of the near and the far plane between which each view shows the scene [world unit], or
             None. They tell where a scene may lie, not what images show.
         depths: a depth image (height, width) or None for each view, or None: distances along rays [world unit], as
@@ -126,7 +139,7 @@ class Views:
     cameras: Sequence[Camera]
     images: Images
     names: Sequence[str] = ()
-    background: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    background: tuple[float, ...] = WHITE
     source: str = ""
     masks: Masks = None
     points: np.ndarray | None = None
@@ -138,10 +151,17 @@ class Views:
     bounds: np.ndarray | None = None
     depths: Depths = None
     sightings: np.ndarray | None = None
+    channels: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        cameras, images = CAMERA_EACH("cameras", self.cameras), IMAGES("images", self.images)
+        cameras, channels = CAMERA_EACH("cameras", self.cameras), _channels_of(self.channels)
         names = VIEW_NAMES("names", self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
+        if channels:
+            images = channel_images(self.images, channels, names)
+        elif (cure := _names_cure(self.images)) is not None:
+            raise RaymarchError(f"images are {describe_value(self.images)}; {cure}")
+        else:
+            images = IMAGES("images", self.images)
         masks = MASKS("masks", self.masks)
         if not len(cameras) == len(names) == len(images):
             raise RaymarchError(
@@ -161,7 +181,8 @@ class Views:
                 require_aspect(camera, name, depth)
         points = SPARSE_POINTS("points", self.points)
         values = {
-            "cameras": cameras, "images": images, "names": names, "background": require_colour(self.background),
+            "cameras": cameras, "images": images, "names": names,
+            "background": _background(self.background, images, channels), "channels": channels,
             "source": text("source", self.source), "masks": effective_masks(masks), "points": points,
             "box": optional(BOX)("box", self.box), "downscale": DOWNSCALE("downscale", self.downscale),
             "holdout": optional(HOLDOUT)("holdout", self.holdout),
@@ -179,7 +200,7 @@ class Views:
         return len(self.cameras)
 
     def __repr__(self) -> str:
-        kind = "RGBA" if self.has_alpha else "RGB"
+        kind = ", ".join(self.channels) or ("RGBA" if self.has_alpha else "RGB")
         masked = "" if self.masks is None else f" with {sum(mask is not None for mask in self.masks)} masks"
         return f"Views({len(self)} {kind} images of {self.size_in_words()}{masked}, source={self.source!r})"
 
@@ -214,12 +235,35 @@ class Views:
     @property
     def has_alpha(self) -> bool:
         """Presence of an alpha channel."""
-        return self.images[0].shape[2] == 4
+        return self.channels[-1] == ALPHA if self.channels else self.images[0].shape[2] == 4
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Names of the channels without alpha; red, green and blue of colours."""
+        return tuple(name for name in self.channels if name != ALPHA) or COLOUR_CHANNELS
+
+    @property
+    def colours(self) -> int:
+        """Count of the channels without alpha."""
+        return len(self.shown)
+
+    @cached_property
+    def ranges(self) -> np.ndarray:
+        """Low and high (channel, 2) between which all but a hundredth of a channel's numbers lie; of colours 0, 1."""
+        return ranges_of_images(self.images, self.colours) if self.channels else np.tile([0.0, 1.0], (3, 1))
+
+    @cached_property
+    def has_channel(self) -> np.ndarray:
+        """Which channels (view, channel) each view has: in which any of its pixels has a number."""
+        if not self.channels:
+            return np.ones((len(self), 3), bool)
+        return channels_there(self.images, self.colours)
 
     @cached_property
     def shows_silhouettes(self) -> bool:
         """Whether alpha tells what the views show from what is around: some pixel of some image is not opaque."""
-        return self.has_alpha and not all(is_opaque(image) for image in self.images)
+        opaque = (lambda image: bool((image[..., -1] == 1).all())) if self.channels else is_opaque
+        return self.has_alpha and not all(opaque(image) for image in self.images)
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
@@ -251,7 +295,7 @@ class Views:
         return " to ".join(dict.fromkeys(f"{width} x {height}" for width, height in (ordered[0], ordered[-1])))
 
     def image(self, view: int) -> np.ndarray:
-        """Image (height, width, 3 or 4) uint8 of one view."""
+        """Image (height, width, 3 or 4) uint8 of one view; of channels (height, width, channel) float32."""
         return self.images[self._index(view)]
 
     def mask(self, view: int) -> np.ndarray | None:
@@ -269,11 +313,100 @@ class Views:
 
     def rgb(self, view: int) -> np.ndarray:
         """Image (height, width, 3) float32 in 0..1 of one view, composited on the background where it has alpha."""
+        self.require_colours()
         image = self.image(view).astype(np.float32) / 255
         if not self.has_alpha:
             return image
         alpha = image[..., 3:]
         return image[..., :3] * alpha + np.asarray(self.background, np.float32) * (1 - alpha)
+
+    def values(self, view: int) -> np.ndarray:
+        """Channels (height, width, channel) float32 of one view without alpha, on the background where they have it;
+        NaN where unknown. Of colours as `rgb`.
+
+        Example:
+            >>> camera = Camera.look_at((0, -4, 0), width=8, height=8)
+            >>> Views([camera], np.full((1, 8, 8, 1), 21.5), channels=["thermal"]).values(0)[0, 0].tolist()
+            [21.5]
+        """
+        if not self.channels:
+            return self.rgb(view)
+        image = self.image(view)
+        if not self.has_alpha:
+            return image
+        alpha = image[..., -1:]
+        return image[..., :-1] * alpha + np.asarray(self.background, np.float32) * (1 - alpha)
+
+    def require_colours(self) -> None:
+        """RaymarchError where the images are of channels, not of colours."""
+        if self.channels:
+            raise RaymarchError(
+                f"the views have the channels {', '.join(self.channels)}, want red, green and blue; pass"
+                " views.in_colour(), which shows some of them so"
+            )
+
+    def in_colour(self, channels: Sequence[str] | None = None) -> Views:
+        """Views of colours that show three channels as red, green and blue, or one in grey, over their ranges; black
+        where unknown. Themselves if they have colours.
+
+        Args:
+            channels: names of three or of one; the first three if not given, or the first of fewer.
+
+        Raises RaymarchError for a channel that there is not, or another count of them.
+
+        Example:
+            >>> camera = Camera.look_at((0, -4, 0), width=8, height=8)
+            >>> Views([camera], np.zeros((1, 8, 8, 5)), channels=list("abcde")).in_colour(["e"]).image(0).shape
+            (8, 8, 3)
+        """
+        if not self.channels:
+            return self
+        first = self.shown[: 3 if self.colours > 2 else 1]
+        names = CHANNEL_NAMES("channels", first if channels is None else channels)
+        if len(names) not in (1, 3):
+            raise RaymarchError(f"channels are {len(names)}, want three, for red, green and blue, or one, for grey")
+        for name in names:
+            if name not in self.shown:
+                raise RaymarchError(f"the views have no channel {name}, want some of {', '.join(self.shown)}")
+        which = [self.shown.index(name) for name in names]
+        ranges, images = self.ranges[which], []
+        for image in self.images:
+            picture = eight_bit_of(image, which, ranges)
+            if self.has_alpha:
+                alpha = np.rint(image[..., -1:] * 255).astype(np.uint8)
+                picture = np.concatenate([picture, alpha], axis=-1)
+            images.append(picture)
+        behind = np.clip((np.asarray(self.background)[which] - ranges[:, 0]) / np.ptp(ranges, axis=1), 0, 1)
+        colour = tuple(float(one) for one in np.broadcast_to(behind, 3))
+        return replace(self, images=gather_images(images), channels=(), background=colour)
+
+
+def _channels_of(value: object) -> tuple[str, ...]:
+    """Names of channels, none of colours; RaymarchError for alpha that is not the last, or alone."""
+    if value is None or (isinstance(value, (tuple, list)) and not value):
+        return ()
+    names: tuple[str, ...] = CHANNEL_NAMES("channels", value)
+    if ALPHA in names and (names[-1] != ALPHA or len(names) == 1):
+        raise RaymarchError(f"channels are {', '.join(names)}, want alpha the last and not alone; order them so")
+    return names
+
+
+def _names_cure(images: object) -> str | None:
+    """What to do with images of more than four numbers a pixel that have no names; None for others."""
+    shape: tuple[int, ...] = getattr(images, "shape", ())
+    if len(shape) == 4 and shape[3] > 4 and shape[1] not in (3, 4) and getattr(images, "dtype", None) != np.uint8:
+        return f"name their {shape[3]} channels: channels=('a', 'b', ..)"
+    return None
+
+
+def _background(value: object, images: Images, channels: Sequence[str]) -> tuple[float, ...]:
+    """Background in numbers: a colour's, or one number a channel, as the images' borders have it where not given."""
+    if not channels:
+        return require_colour(value)  # type: ignore[arg-type]
+    names = [name for name in channels if name != ALPHA]
+    if value is WHITE or value is None:
+        return tuple(border_medians(images, len(names)).tolist())
+    return background_of_channels(names, value)
 
 
 def _require_one_size(camera: Camera, name: str, image: np.ndarray, mask: np.ndarray | None) -> None:
@@ -317,6 +450,17 @@ def _views_cure(value: object) -> str:
 VIEWS = with_cure(instance_of(Views, "Views, as rm.load_views gives"), _views_cure)
 
 
+def _of_colours(value: object) -> Views:
+    views: Views = VIEWS.read(value)
+    if views.channels:
+        raise Wrong(f"has the channels {', '.join(views.channels)}", "pass it.in_colour(), which shows some of them so")
+    return views
+
+
+COLOUR_VIEWS = replace(VIEWS, wanted="Views of red, green and blue", read=_of_colours)
+SHOWN_VIEWS = replace(VIEWS, read=lambda value: VIEWS.read(value).in_colour())  # whatever their channels are
+
+
 def _several(value: Iterable[Camera]) -> tuple[Camera, ...]:
     cameras = (value,) if isinstance(value, Camera) else tuple(value.cameras if isinstance(value, Views) else value)
     if not cameras or not all(isinstance(camera, Camera) for camera in cameras):
@@ -333,10 +477,12 @@ MASKED_GREY = np.array([128, 128, 128], np.uint8)
 
 def views_card(views: Views) -> str:
     """HTML of views for a notebook: a contact sheet, sizes, masks, where they come from and what they are of."""
+    told, views = views, views.in_colour()
     count, places = len(views), np.stack([camera.position for camera in views.cameras])
     masked = 0 if views.masks is None else sum(mask is not None for mask in views.masks)
     rows = [
         ("images", f"{count} {'RGBA' if views.has_alpha else 'RGB'} of {views.size_in_words()} pixels"),
+        ("channels", ", ".join(told.channels) or None),
         ("source", views.source),
         ("masks", masked or None),
         ("background", numbers_text(views.background, 3) if views.has_alpha else None),

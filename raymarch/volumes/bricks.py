@@ -63,7 +63,7 @@ class Bricks(ReadOnly):
         validate_fields(self, "bricks")
         if self.density.ndim != 4 or self.density.shape[1:] != BRICK_SHAPE:
             raise RaymarchError(f"bricks: density has shape {self.density.shape}, want (brick, 8, 8, 8)")
-        if self.features.shape[:-1] != self.density.shape or self.features.shape[-1] not in CHANNELS:
+        if self.features.shape[:-1] != self.density.shape or not self.features.shape[-1]:
             want = f"{self.density.shape} and one of {CHANNELS} channels"
             raise RaymarchError(f"bricks: features have shape {self.features.shape}, want {want}")
         _require_each_once(self.table, self.count)

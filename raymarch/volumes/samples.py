@@ -68,6 +68,28 @@ SHAPE = Check("three whole numbers from 2 to 65536", _shape)
 SPACING = Check(f"one number over 0 or three, under {MAX_COORDINATE:g}", _spacing)
 MAPPING = Check("a mapping", _mapping)
 BOXES = whole(1, 16)
+COLOUR_CHANNELS = ("red", "green", "blue")
+MAX_CHANNELS = 64
+ALPHA = "alpha"  # name of no channel of a volume: of images it says what is there
+
+
+def _channel_names(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError
+    names = tuple(value)
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or len(name) > 80 or not name.isprintable() or "," in name:
+            raise Wrong(f"has the name {name!r}")
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise Wrong(f"has {doubled[0]} twice")
+    if not 1 <= len(names) <= MAX_CHANNELS:
+        raise Wrong(f"has {len(names)} names")
+    return names
+
+
+CHANNEL_NAMES = Check(
+    f"a tuple of 1 to {MAX_CHANNELS} names, none twice or with a comma", _channel_names, "one is ('thermal',)"
+)
 MAX_DEGREE = 3
 CHANNELS = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]  # of features, by degree
 
@@ -114,13 +136,29 @@ def samples_text(shape: Sequence[int], boxes: int = 1, times: str = " x ") -> st
 
 
 def require_channels(density: np.ndarray, features: np.ndarray) -> None:
-    """Shape check: RaymarchError unless features are as many as densities, of harmonics up to degree 3."""
-    if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in CHANNELS:
+    """Shape check: RaymarchError unless features are as many as densities; `require_features` counts them."""
+    if features.shape[:3] != density.shape or features.ndim != 4 or not features.shape[3]:
         cure = channels_cure(features.shape, density.shape, CHANNELS)
         raise RaymarchError(
             f"features have shape {features.shape}, want {density.shape} and one of {CHANNELS} channels"
             + (f"; {cure}" if cure else "")
         )
+
+
+def require_features(count: int, channels: Sequence[str], shape: Sequence[int]) -> None:
+    """Count check: RaymarchError unless so many features a sample are harmonics up to degree 3 of the channels."""
+    wanted = [n // 3 * len(channels) for n in CHANNELS]
+    if count in wanted:
+        return
+    if tuple(channels) == COLOUR_CHANNELS:
+        cure = channels_cure((*shape, count), tuple(shape), CHANNELS)
+        cure = cure or "name what other numbers are: channels=('a', 'b', ..)"
+        raise RaymarchError(f"features have {count} numbers a sample, want one of {CHANNELS}; {cure}")
+    names = ", ".join(channels)
+    raise RaymarchError(
+        f"features have {count} numbers a sample, want one of {wanted} for the {len(channels)} channels {names}; name"
+        " as many as there are"
+    )
 
 
 def one_channel_cure(shape: tuple[int, ...]) -> str:

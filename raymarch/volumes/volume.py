@@ -27,14 +27,19 @@ from raymarch.html.picture import figure
 from raymarch.volumes import thumbnails
 from raymarch.volumes.activation import ACTIVATION, Activation
 from raymarch.volumes.bricks import BRICKS, Bricks, bricks_text
+from raymarch.volumes.channels import WHITE, background_of_channels
 from raymarch.volumes.harmonics import Y00, basis
 from raymarch.volumes.samples import (
+    ALPHA,
+    CHANNEL_NAMES,
+    COLOUR_CHANNELS,
     INDEX,
     MAPPING,
     RAW,
     SHAPE,
     SPACING,
     require_boxes,
+    require_features,
     require_inside,
     require_thin,
     require_three_axes,
@@ -47,6 +52,16 @@ log = logging.getLogger(__name__)
 Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray, Activation]  # density, features, world_from_index, activation
 NO_PROVENANCE: Mapping = MappingProxyType({})
+
+
+def _volume_channels(value: object) -> tuple[str, ...]:
+    names: tuple[str, ...] = CHANNEL_NAMES.read(value)
+    if ALPHA in names:
+        raise Wrong(f"has {ALPHA}", "that is of images, a volume has density")
+    return names
+
+
+VOLUME_CHANNELS = replace(CHANNEL_NAMES, read=_volume_channels)
 # A Volume or a ScalarVolume. A union with Any, not of both, as the body of a checked function sees a Volume.
 AnyVolume: TypeAlias = "Volume | Any"
 
@@ -59,8 +74,8 @@ class Volume(ReadOnly):
     Attributes:
         samples: where they are kept: dense arrays, or bricks of a sparse volume.
         density: (x, y, z) raw density, float; at least 2 samples an axis.
-        features: (x, y, z, channel) raw colour; channel `3 k + c` holds spherical harmonic k of colour c (r, g, b), so
-            there are 3 (degree + 1)^2 channels, degree 0 to 3.
+        features: (x, y, z, feature) raw colour; number `3 k + c` holds spherical harmonic k of colour c (r, g, b), so
+            there are 3 (degree + 1)^2 of them, degree 0 to 3; of n channels it is `n k + c`.
         world_from_index: (4, 4) affine that takes an index (i, j, k, 1) to the world.
         activation: how the raw numbers become sigma [1/world unit] and colour.
         background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
@@ -70,6 +85,9 @@ class Volume(ReadOnly):
         boxes: nested boxes of an unbounded scene, each twice as large as the last about one centre: their samples lie
             one behind the other along x, the innermost first, which `world_from_index` and `box` are of. A raw density
             means as much opacity over a voxel in each, so sigma counts per 2^n world units in the n-th shell.
+
+        channels: names of what a sample shows: ("red", "green", "blue"), or any others, as thermal, spectral bands,
+            labels; then their numbers have no bounds, images have as many, and so has `background` (0 if not given).
 
     `Volume.from_array` makes one of plain densities and colours, `Volume.from_function` of functions of the place.
 
@@ -85,10 +103,11 @@ class Volume(ReadOnly):
     samples: Dense | Sparse
     world_from_index: np.ndarray
     activation: Activation
-    background: tuple[float, float, float]
+    background: tuple[float, ...]
     provenance: Mapping
     boxes: int
     ndc_from_world: np.ndarray | None
+    channels: tuple[str, ...]
 
     def __init__(
         self,
@@ -96,10 +115,11 @@ class Volume(ReadOnly):
         features: np.ndarray = NOT_GIVEN,
         world_from_index: np.ndarray = NOT_GIVEN,
         activation: Activation = Activation(),
-        background: Colour = (1.0, 1.0, 1.0),
+        background: Colour = WHITE,
         provenance: Mapping = NO_PROVENANCE,
         boxes: int = 1,
         ndc_from_world: np.ndarray | None = None,
+        channels: Sequence[str] = COLOUR_CHANNELS,
         *,
         samples: Dense | Sparse | None = None,
     ) -> None:
@@ -107,6 +127,8 @@ class Volume(ReadOnly):
             raise RaymarchError(MISSING_CURE)
         activation = ACTIVATION("activation", activation)
         samples = store_samples(density, features, samples, activation.empty)
+        channels = VOLUME_CHANNELS("channels", channels)
+        require_features(samples.channels, channels, samples.shape)
         boxes = require_boxes(samples.shape, boxes)
         affine, ndc = require_placement(world_from_index, ndc_from_world, samples.shape, boxes)
         require_thin(samples.ends(activation.empty), samples.shape, affine, activation.sigma)
@@ -116,7 +138,8 @@ class Volume(ReadOnly):
             "activation": activation,
             "boxes": boxes,
         }
-        kept |= {"background": checks.colour("background", background), "ndc_from_world": ndc}
+        kept |= {"background": background_of_channels(channels, background), "ndc_from_world": ndc}
+        kept |= {"channels": channels}
         for name, value in (kept | {"provenance": MAPPING("provenance", provenance)}).items():
             object.__setattr__(self, name, value)
 
@@ -174,10 +197,11 @@ class Volume(ReadOnly):
         shape: Sequence[int],
         world_from_index: np.ndarray,
         activation: Activation = Activation(),
-        background: Colour = (1.0, 1.0, 1.0),
+        background: Colour = WHITE,
         provenance: Mapping = NO_PROVENANCE,
         boxes: int = 1,
         ndc_from_world: np.ndarray | None = None,
+        channels: Sequence[str] = COLOUR_CHANNELS,
     ) -> Volume:
         """Sparse volume of `shape` samples (x, y, z), of which bricks hold those where something is.
 
@@ -190,7 +214,8 @@ class Volume(ReadOnly):
             Volume(32 x 32 x 32 samples in 8 of 64 bricks, SH degree 0, box -1 -1 -1 to 1 1 1)
         """
         where = (world_from_index, activation, background, provenance, boxes, ndc_from_world)
-        return cls(NOT_GIVEN, NOT_GIVEN, *where, samples=Sparse(bricks, shape))  # type: ignore[arg-type]  # three, by the rule
+        kept = Sparse(bricks, shape)  # type: ignore[arg-type]  # three, by the rule
+        return cls(NOT_GIVEN, NOT_GIVEN, *where, channels, samples=kept)
 
     def __repr__(self) -> str:
         return f"Volume({_volume_text(self)})"
@@ -244,14 +269,24 @@ class Volume(ReadOnly):
         return x // self.boxes, y, z
 
     @property
-    def channels(self) -> int:
-        """Count of features a sample, 3 (degree + 1)^2."""
+    def feature_count(self) -> int:
+        """Count of features a sample, 3 (degree + 1)^2 of a colour."""
         return self.samples.channels
+
+    @property
+    def colours(self) -> int:
+        """Count of the channels."""
+        return len(self.channels)
+
+    @property
+    def is_colour(self) -> bool:
+        """Whether the channels are red, green and blue."""
+        return self.channels == COLOUR_CHANNELS
 
     @property
     def degree(self) -> int:
         """Degree of the spherical harmonics, 0 to 3."""
-        return round((self.channels / 3) ** 0.5) - 1
+        return round((self.feature_count / self.colours) ** 0.5) - 1
 
     @property
     def corners(self) -> np.ndarray:
@@ -295,6 +330,73 @@ class Volume(ReadOnly):
         part = self.samples.along_x(n * count, (n + 1) * count, self.activation.empty)
         affine = larger_box(self.world_from_index, self.box_shape, 2**n)
         return replace(self, samples=part, world_from_index=affine, activation=activation, boxes=1)
+
+    def select(self, channels: Sequence[str]) -> Volume:
+        """Volume of some of the channels, in this order.
+
+        Raises RaymarchError for a channel that there is not.
+
+        Example:
+            >>> fog = Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 2)), np.eye(4), channels=("thermal", "label"))
+            >>> fog.select(["label"]).channels
+            ('label',)
+        """
+        which = channel_indices(self, CHANNEL_NAMES("channels", channels))
+        return self._of_channels(which, tuple(self.channels[i] for i in which), np.ones(len(which)), 0.0)
+
+    def in_colour(self, channels: Sequence[str] | None = None, ranges: Numbers | None = None) -> Volume:
+        """Volume of colours that shows three channels as red, green and blue, or one in grey; itself if it has colours.
+
+        Args:
+            channels: names of three or of one; the first three if not given, or the first of fewer.
+            ranges: low and high (channel, 2), shown as 0 and 1; if not given, those that the volume was fitted to, or
+                0 and 1.
+
+        Raises RaymarchError for a channel that there is not, another count of them, ranges whose high is not over their
+        low, and ranges other than 0 and 1 of a volume whose colour activation is not "identity".
+
+        Example:
+            >>> fog = Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 2)), np.eye(4), channels=("thermal", "label"))
+            >>> fog.in_colour(["label"]).channels
+            ('red', 'green', 'blue')
+        """
+        if channels is None and self.is_colour:
+            return self
+        names = CHANNEL_NAMES(
+            "channels", self.channels[: 3 if self.colours > 2 else 1] if channels is None else channels
+        )
+        which = channel_indices(self, names)
+        if len(which) not in (1, 3):
+            raise RaymarchError(f"channels are {len(which)}, want three, for red, green and blue, or one, for grey")
+        low, high = (ranges_of(self)[which] if ranges is None else _ranges(ranges, len(which))).T
+        if self.activation.colour_rule.name != "identity":
+            if ranges is not None and ((low != 0) | (high != 1)).any():
+                name = self.activation.colour_rule.name
+                raise RaymarchError(f"ranges are given but colour activation {name} bends them; leave them out")
+            low, high = np.zeros(len(which)), np.ones(len(which))
+        shown = self._of_channels(which, names, 1 / (high - low), -low / (high - low))
+        if len(which) == 1:
+            shown = shown._of_channels([0, 0, 0], COLOUR_CHANNELS, np.ones(3), 0.0)
+        return replace(shown, channels=COLOUR_CHANNELS, background=tuple(np.clip(shown.background, 0, 1).tolist()))
+
+    def _of_channels(self, which: Sequence[int], names: Sequence[str], scale: np.ndarray, offset: Numbers) -> Volume:
+        """Volume of channels by their numbers, their values times `scale` and `offset` more."""
+        bricks, harmonics = self.bricks, (self.degree + 1) ** 2
+        held = self if bricks is None else bricks
+        picked = held.features.reshape(*held.features.shape[:-1], harmonics, self.colours)[..., list(which)]
+        picked = picked * np.asarray(scale, picked.dtype)
+        picked[..., 0, :] += np.asarray(offset, float) / Y00
+        features = picked.reshape(*picked.shape[:-2], -1)
+        samples: Dense | Sparse
+        if bricks is None:
+            samples = Dense(self.density, features)
+        else:
+            samples = Sparse(replace(bricks, features=features), self.shape)
+        background = np.asarray(self.background)[list(which)] * scale + offset
+        names = tuple(names)
+        kept = names if names != COLOUR_CHANNELS else tuple(f"{name}." for name in names)  # not bounded yet
+        moved = replace(self, samples=samples, channels=kept, background=tuple(background.tolist()))
+        return moved if kept == names else replace(moved, channels=names, background=_within(background))
 
     @checked(world_from_world=checks.array(4, 4))
     def moved(self, world_from_world: Numbers) -> Volume:
@@ -385,7 +487,8 @@ def _volume_text(volume: Volume) -> str:
         size += f" in {bricks_text(volume.shape, volume.bricks.count)} bricks"
     size += f" in each of {volume.boxes} nested boxes" if volume.boxes > 1 else ""
     size += " in NDC" if volume.ndc_from_world is not None else ""
-    return f"{size}, SH degree {volume.degree}, box {lower} to {upper}"
+    named = "" if volume.is_colour else f", channels {', '.join(volume.channels)}"
+    return f"{size}, SH degree {volume.degree}, box {lower} to {upper}{named}"
 
 
 def volume_card(volume: Volume) -> str:
@@ -400,6 +503,7 @@ def volume_card(volume: Volume) -> str:
         ("box", f"{numbers_text(lower, step=volume.voxel)} to {numbers_text(upper, step=volume.voxel)}"),
         ("voxel", f"{volume.voxel:.4g} {unit}"),
         ("colour", f"spherical harmonics of degree {volume.degree}"),
+        ("channels", None if volume.is_colour else ", ".join(volume.channels)),
         ("activation", f"{volume.activation.density_rule.name}, {volume.activation.colour_rule.name}"),
         ("memory", count_of_bytes(volume.nbytes)),
     ]
@@ -408,7 +512,57 @@ def volume_card(volume: Volume) -> str:
 
 def volume_picture(volume: Volume) -> str:
     """Small picture of a volume as HTML, made by NumPy alone."""
-    return figure(thumbnails.volume_thumbnail(volume), "thumbnail, parallel rays")
+    return figure(thumbnails.volume_thumbnail(volume.in_colour()), "thumbnail, parallel rays")
+
+
+def channel_indices(volume: Volume, channels: Sequence[str]) -> list[int]:
+    """Numbers of channels by their names; RaymarchError for one that the volume does not have.
+
+    Example:
+        >>> channel_indices(Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 3)), np.eye(4)), ("blue", "red"))
+        [2, 0]
+    """
+    for name in channels:
+        if name not in volume.channels:
+            raise RaymarchError(f"the volume has no channel {name}, want some of {', '.join(volume.channels)}")
+    return [volume.channels.index(name) for name in channels]
+
+
+def ranges_of(volume: Volume) -> np.ndarray:
+    """Low and high (channel, 2) of the images that a volume was fitted to; 0 and 1 where it does not tell.
+
+    Example:
+        >>> ranges_of(Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 3)), np.eye(4))).tolist()
+        [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
+    """
+    told, plain = volume.provenance.get("ranges"), np.tile([0.0, 1.0], (volume.colours, 1))
+    if isinstance(told, Mapping):
+        for i, name in enumerate(volume.channels):
+            pair = told.get(name)
+            if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(x, (int, float)) for x in pair):
+                plain[i] = pair if pair[0] < pair[1] else plain[i]
+    return plain
+
+
+def require_colour_volume(volume: Any, what: str) -> None:
+    """RaymarchError where a volume has other channels than colours, which `what` wants."""
+    if not getattr(volume, "is_colour", True):
+        names = ", ".join(volume.channels)
+        raise RaymarchError(
+            f"{what} wants red, green and blue, the volume has the channels {names}; pass volume.in_colour(), which"
+            " shows some of them so"
+        )
+
+
+def _ranges(value: Numbers, count: int) -> np.ndarray:
+    ranges: np.ndarray = np.atleast_2d(np.asarray(checks.array(count, 2)("ranges", np.atleast_2d(np.asarray(value)))))
+    if (ranges[:, 0] >= ranges[:, 1]).any():
+        raise RaymarchError(f"ranges are {ranges.tolist()}, want low under high for each channel")
+    return ranges
+
+
+def _within(background: np.ndarray) -> tuple[float, ...]:
+    return tuple(np.clip(background, 0, 1).tolist())
 
 
 def _as_volume(value: Any) -> Volume:
@@ -430,6 +584,21 @@ def _volume_cure(value: object) -> str:
 VOLUME = checks.with_cure(checks.Check("a Volume", _as_volume, kind=Volume), _volume_cure)
 
 
+def _in_colour(value: Any) -> Volume:
+    return VOLUME.read(value).in_colour()
+
+
+def _of_colours(value: Any) -> Volume:
+    volume: Volume = VOLUME.read(value)
+    if not volume.is_colour:
+        raise Wrong(
+            f"has the channels {', '.join(volume.channels)}", "pass it.in_colour(), which shows some of them so"
+        )
+    return volume
+
+
+SHOWN_VOLUME = replace(VOLUME, read=_in_colour)  # as colours, whatever its channels are
+COLOUR_VOLUME = replace(VOLUME, wanted="a Volume of red, green and blue", read=_of_colours)
 POINTS_AT_ONCE = 1 << 16  # whose colours are interpolated
 
 
@@ -444,6 +613,7 @@ def seen_colours(volume: Volume, points: np.ndarray, directions: np.ndarray) -> 
         >>> seen_colours(grey, np.zeros((1, 3)), np.array([[0, 0, 1.0]])).round(3).tolist()
         [[0.7, 0.7, 0.7]]
     """
+    require_colour_volume(volume, "colouring by a volume")
     index_from_world = np.linalg.inv(volume.world_from_index)
     index = points @ index_from_world[:3, :3].T + index_from_world[:3, 3]
     index = np.clip(index, 0, np.array(volume.box_shape) - 1.0)
@@ -460,7 +630,7 @@ def seen_colours(volume: Volume, points: np.ndarray, directions: np.ndarray) -> 
 def _interpolate(volume: Volume, index: np.ndarray) -> np.ndarray:
     """Features (n, channel) at index-space points (n, 3), trilinear."""
     lowest = np.minimum(index.astype(int), np.array(volume.box_shape) - 2)
-    within, total = index - lowest, np.zeros((len(index), volume.channels))
+    within, total = index - lowest, np.zeros((len(index), volume.feature_count))
     for corner in itertools.product((0, 1), repeat=3):
         weight = np.prod(np.where(corner, within, 1 - within), axis=1)
         total += weight[:, None] * volume.at(tuple((lowest + corner).T))[1]

@@ -33,7 +33,7 @@ OPTIONAL = {
     "mrcfile": {"io.volumes.mrc"},
     "imagecodecs": {"io.volumes.openvdb.stream", "io.volumes.vtk"},
     "trimesh": {"io.meshes.mesh_file"},
-    "tifffile": {"io.volumes.tiff", "io.volumes.picture_slices"},
+    "tifffile": {"io.volumes.tiff", "io.volumes.picture_slices", "io.image_sets.channel_frames"},
     "zarr": {"io.volumes.zarr"},
     "pydicom": {f"io.volumes.dicom.{name}" for name in ("dicom", "series", "writing")},
 }  # a library of an extra, and the modules that know it

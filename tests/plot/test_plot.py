@@ -517,3 +517,14 @@ def test_no_pixel_of_a_large_picture_is_left_out_of_a_sheet(shape):
 def test_a_name_in_letters_that_no_font_here_has_is_drawn_without_a_word():
     image = RNG.uniform(0, 1, (12, 16, 3))
     assert picture_of(lambda: plot.error_sheet([image], [image], ["\u5199\u771f"])).std() > 0
+
+
+def test_channels_are_drawn_each_over_its_own_range():
+    image = np.stack([np.linspace(0, 1, 12).reshape(3, 4), np.linspace(280, 300, 12).reshape(3, 4)], axis=-1)
+    image[0, 0, 1] = np.nan
+    grey, thermal = plot.channels(image, ["grey", "thermal"])
+    assert (grey.get_title(), thermal.get_title()) == ("grey", "thermal")
+    assert thermal.images[0].get_clim() == (image[0, 1, 1], 300)
+    assert plot.channels(image, ranges=[[0, 2], [200, 400]])[1].images[0].get_clim() == (200, 400)
+    with pytest.raises(RaymarchError, match="names are 1, the image has 2 channels"):
+        plot.channels(image, ["one"])

@@ -21,7 +21,6 @@ from raymarch.arguments.checks import Check, Wrong, instance_of, number
 from raymarch.arguments.declared import checked
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
-from raymarch.device.memory import NUMBERS_A_MOMENT
 from raymarch.errors import RaymarchError, short_value
 from raymarch.fitting.checkpoints.checkpoint_file import (
     DAMAGE_CURE,
@@ -276,12 +275,12 @@ def _history(fitter: Fitter, reader: StreamedReader, path: object) -> list[Repor
 
 def width_of(grid: Grid) -> int:
     """Count of a sample's numbers of one kind: density and features."""
-    return 1 + 3 * (grid.degree + 1) ** 2
+    return 1 + grid.colours * (grid.degree + 1) ** 2
 
 
 def kept_numbers_of(grid: Grid) -> int:
     """Count of a sample's numbers that go on from step to step: its values, and density and colour of two moments."""
-    return width_of(grid) + 2 * NUMBERS_A_MOMENT
+    return width_of(grid) + 2 * (1 + grid.colours)
 
 
 def numbers_of(grid: Grid) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from raymarch.device.memory import (
 )
 from raymarch.errors import RaymarchError
 from raymarch.fitting.depth_targets import BYTES_A_TARGET, MAX_TARGETS, RAYS_PER_DEPTH_RAY
-from raymarch.fitting.plan.survey import pixels_at_once
+from raymarch.fitting.plan.survey import ImagesOfChannels, pixels_at_once
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.geometry.boxes import affine_of_box, grid_of_box, require_nested
 from raymarch.io.volumes.volume_file import bytes_of_file
@@ -48,26 +49,39 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
         (208, 208, 208)
     """
     _, shape = grid_of_boxes(box, settings)
-    one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
+    colours = colours_of(images)
+    one, width = grid_bytes(shape, settings.sh_degree, colours=colours), 4 if runtime.single_precision() else 8
     slots = slots_for(settings, one)
     block = settings.block or block_for(shape, settings.sh_degree, slots)
     parts = {
         "libraries": LIBRARY_BYTES,
         **images_of_fit(settings, images),
-        "grid": grid_bytes(padded_shape(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
-        "rays": bytes_of_rays(settings),
+        "grid": grid_bytes(
+            padded_shape(shape, block), settings.sh_degree, slots=slots, moments=True, width=width, colours=colours
+        ),
+        "rays": bytes_of_rays(settings, colours),
         **bytes_of_depths(settings),
         "result": int(one * CHECK_FACTOR) * width // 4,
     }
-    return Memory(shape, settings.sh_degree, slots, parts)
+    return Memory(shape, settings.sh_degree, slots, parts, colours)
 
 
-def keeps_colours(settings: FitSettings) -> bool:
+def colours_of(images: Sequence[int]) -> int:
+    """Count of a colour's numbers: 3 but of channels.
+
+    Example:
+        >>> colours_of((100, 10, 3)), colours_of(ImagesOfChannels.of(100, 10, 6, 5))
+        (3, 5)
+    """
+    return getattr(images, "colours", 3)
+
+
+def keeps_colours(settings: FitSettings, colours: int = 3) -> bool:
     """Whether a fit's march keeps its samples' colours for the adjoint: where they are more than one read each."""
-    return settings.sh_degree > 0 and settings.nested == 1
+    return (settings.sh_degree > 0 or colours != 3) and settings.nested == 1
 
 
-def bytes_of_rays(settings: FitSettings) -> int:
+def bytes_of_rays(settings: FitSettings, colours: int = 3) -> int:
     """Bytes of the rays of a step.
 
     Example:
@@ -76,7 +90,8 @@ def bytes_of_rays(settings: FitSettings) -> int:
         True
     """
     rays = settings.rays * settings.supersample**2
-    return rays * numbers_a_ray(keeps_colours(settings)) * (4 if runtime.single_precision() else 8)
+    numbers = numbers_a_ray(keeps_colours(settings, colours), colours)
+    return rays * numbers * (4 if runtime.single_precision() else 8)
 
 
 def bytes_of_depths(settings: FitSettings) -> dict[str, int]:
@@ -92,7 +107,7 @@ def bytes_of_depths(settings: FitSettings) -> dict[str, int]:
     return {"depths": MAX_TARGETS * BYTES_A_TARGET + rays}
 
 
-def bytes_of_result(samples: int, degree: int) -> int:
+def bytes_of_result(samples: int, degree: int, colours: int = 3) -> int:
     """Bytes of the host that the result of a fit takes at its peak: its arrays, checked, and its file, which is made in
     memory.
 
@@ -101,7 +116,8 @@ def bytes_of_result(samples: int, degree: int) -> int:
         True
     """
     width = 4 if runtime.single_precision() else 8
-    return int(grid_bytes((samples,), degree, width=width) * CHECK_FACTOR) + bytes_of_file(samples, degree) * width // 4
+    arrays = grid_bytes((samples,), degree, width=width, colours=colours)
+    return int(arrays * CHECK_FACTOR) + bytes_of_file(samples, degree, colours) * width // 4
 
 
 def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:
@@ -112,10 +128,15 @@ def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int
         {'images': 700, 'smaller images': 195}
     """
     pixels, at_once, channels = images if len(images) == 3 else _of_one_size(*images)
+    of_channels, width = isinstance(images, ImagesOfChannels), 1
+    halving = HALVING_BYTES_A_PIXEL[4 if of_channels else channels]
+    if of_channels:  # floats, and alpha beside them on the device
+        halving, width = halving + 8 * channels, 4
     # which takes memory of the machine
-    made = at_once * HALVING_BYTES_A_PIXEL[channels] if runtime.runs_on_cpu() else 0
-    smaller = pixels * channels // 4 + made if settings.pyramid and len(settings.levels) > 1 else 0
-    return {"images": pixels * (channels + 4), "smaller images": smaller}
+    made = at_once * halving if runtime.runs_on_cpu() else 0
+    smaller = width * pixels * channels // 4 + made if settings.pyramid and len(settings.levels) > 1 else 0
+    stored = 4 * (1 + colours_of(images)) if of_channels else 4
+    return {"images": pixels * (width * channels + stored), "smaller images": smaller}
 
 
 def _of_one_size(count: int, height: int, width: int, channels: int) -> tuple[int, int, int]:
@@ -168,7 +189,7 @@ def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]
     size = " x ".join(str(n) for n in needed.shape)
     lack = f"takes about {needed.total:,} bytes but {int(budget):,} {whose}"
     if excess <= 0:
-        lack = host_shortage(math.prod(needed.shape), needed.sh_degree)
+        lack = host_shortage(math.prod(needed.shape), needed.sh_degree, needed.colours)
     raise RaymarchError(f"a fit of {size} samples at SH degree {needed.sh_degree} {lack}; {cure}")
 
 
@@ -183,7 +204,7 @@ def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
 
 def _fits(settings: FitSettings, needed: Memory) -> bool:
     """Whether it is within the budget, and of no more numbers than Taichi can index."""
-    numbers = math.prod(padded_shape(needed.shape)) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
+    numbers = math.prod(padded_shape(needed.shape)) * needed.colours * (needed.sh_degree + 1) ** 2 * needed.slots
     return is_within(settings, needed) and numbers <= memory.MAX_CELLS
 
 
@@ -193,7 +214,7 @@ def is_within(settings: FitSettings, needed: Memory) -> bool:
 
 
 def _has_host_room(needed: Memory) -> bool:
-    return bytes_of_result(math.prod(needed.shape), needed.sh_degree) <= host_room()
+    return bytes_of_result(math.prod(needed.shape), needed.sh_degree, needed.colours) <= host_room()
 
 
 def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -> tuple[float, float, str]:
@@ -211,9 +232,9 @@ def host_room() -> float:
     return math.inf if runtime.runs_on_cpu() else MAX_MEMORY_FRACTION * memory.host_bytes()
 
 
-def host_shortage(samples: int, degree: int) -> str:
+def host_shortage(samples: int, degree: int, colours: int = 3) -> str:
     """The host's memory for a result of so many samples, in words."""
-    taken = bytes_of_result(samples, degree)
+    taken = bytes_of_result(samples, degree, colours)
     return f"gives a result of about {taken:,} bytes but {int(host_room()):,} of the host's memory are free"
 
 
@@ -242,21 +263,22 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
         >>> two.parts["grid"] < 2 * one.parts["grid"]
         True
     """
-    width, degree = 4 if runtime.single_precision() else 8, settings.sh_degree
-    one = grid_bytes(pool_shape(room), degree)
+    width, degree, colours = 4 if runtime.single_precision() else 8, settings.sh_degree, colours_of(images)
+    one = grid_bytes(pool_shape(room), degree, colours=colours)
     slots = slots_of(settings)
-    pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width, merged=True)
+    how: dict[str, Any] = {"slots": slots, "moments": True, "width": width, "merged": True, "colours": colours}
+    pool = grid_bytes(pool_shape(room), degree, **how)
     parts = {
         "libraries": LIBRARY_BYTES,
         **images_of_fit(settings, images),
         "grid": pool,
         "cells": sum(index_bytes(shape, room)) + HULL_BYTES_A_CELL * math.prod(cells_of(shape)),
-        "rays": bytes_of_rays(settings),
+        "rays": bytes_of_rays(settings, colours),
         **bytes_of_depths(settings),
         # once the rest is given back
         "result": max(int(one * CHECK_FACTOR) * width // 4 - (pool - one * width // 4), 0),
     }
-    return Memory(shape, degree, slots, parts)
+    return Memory(shape, degree, slots, parts, colours)
 
 
 def require_cells(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> None:
@@ -293,16 +315,17 @@ def room_for_bricks(
     levels = range(len(settings.levels))
     counts = [int(read_bricks(cells, shape_of_level(settings, shape, i)).sum()) for i in levels]
     room = max(counts)
-    if bytes_of_result(counts[0] * BRICK_SIDE**3, settings.sh_degree) > host_room():
-        raise RaymarchError(_words(shape, host_shortage(counts[0] * BRICK_SIDE**3, settings.sh_degree)))
+    first = counts[0] * BRICK_SIDE**3, settings.sh_degree, colours_of(images)
+    if bytes_of_result(*first) > host_room():
+        raise RaymarchError(_words(shape, host_shortage(*first)))
     needed = memory_of_bricks(settings, shape, images, room)
     excess, budget, whose = excess_of(settings, needed)
-    if excess > 0 or room > max_bricks(settings):
+    if excess > 0 or room > max_bricks(settings, colours_of(images)):
         each = (needed.total - memory_of_bricks(settings, shape, images, 0).total) / max(room, 1)
-        room = min(room - math.ceil(max(excess, 0) / each), max_bricks(settings))
+        room = min(room - math.ceil(max(excess, 0) / each), max_bricks(settings, colours_of(images)))
         if room < counts[0]:
-            first = memory_of_bricks(settings, shape, images, counts[0])
-            what = f"{first.total:,} bytes for the {counts[0]:,} bricks of its first level"
+            least = memory_of_bricks(settings, shape, images, counts[0])
+            what = f"{least.total:,} bytes for the {counts[0]:,} bricks of its first level"
             raise RaymarchError(_words(shape, f"takes about {what} but {int(budget):,} {whose}"))
         needed = memory_of_bricks(settings, shape, images, room)
     return room, needed
@@ -313,19 +336,21 @@ def room_to_grow(settings: FitSettings, shape: tuple[int, int, int], images: Seq
     values are kept while the pool is taken anew."""
     now, one = (memory_of_bricks(settings, shape, images, n) for n in (room, room + 1))
     excess, _, _ = excess_of(settings, now, taken=now.total)
-    kept = grid_bytes(pool_shape(room), settings.sh_degree, width=4 if runtime.single_precision() else 8)
-    return min(room - math.ceil((excess + kept) / (one.total - now.total)), max_bricks(settings))
+    width = 4 if runtime.single_precision() else 8
+    kept = grid_bytes(pool_shape(room), settings.sh_degree, width=width, colours=colours_of(images))
+    return min(room - math.ceil((excess + kept) / (one.total - now.total)), max_bricks(settings, colours_of(images)))
 
 
-def max_bricks(settings: FitSettings) -> int:
+def max_bricks(settings: FitSettings, colours: int = 3) -> int:
     """Count of bricks whose numbers, in all gradient buffers, Taichi can index, and whose result the host has room for.
 
     Example:
         >>> max_bricks(FitSettings(sh_degree=2))
         77671
     """
-    numbers = BRICK_SIDE**3 * slots_of(settings) * 3 * (settings.sh_degree + 1) ** 2
-    return int(min(memory.MAX_CELLS // numbers - 1, host_room() / bytes_of_result(BRICK_SIDE**3, settings.sh_degree)))
+    numbers = BRICK_SIDE**3 * slots_of(settings) * colours * (settings.sh_degree + 1) ** 2
+    result = bytes_of_result(BRICK_SIDE**3, settings.sh_degree, colours)
+    return int(min(memory.MAX_CELLS // numbers - 1, host_room() / result))
 
 
 def slots_of(settings: FitSettings) -> int:

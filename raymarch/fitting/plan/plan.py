@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.checks import Numbers
+from raymarch.arguments.checks import Colour, Numbers
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
@@ -57,6 +57,7 @@ from raymarch.views.views import Views
 from raymarch.views.world_origin import box_near
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import BRICK_SIDE
+from raymarch.volumes.channels import CENTRED, background_of_channels
 
 log = logging.getLogger(__name__)
 
@@ -123,6 +124,8 @@ class Plan:
         s, voxel = self.settings, float((self.box[1] - self.box[0])[0]) / (self.box_shape[0] - 1)
         if s.transfer is not None:
             return activation_through(s.transfer, s.initial_alpha, voxel)
+        if self.views.channels:
+            return Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, CENTRED)
         return Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour)
 
     def least_sigma(self, steps: int) -> float | None:
@@ -170,6 +173,12 @@ class Plan:
         """Checksums of images, cameras and masks, made when they are first asked for."""
         return ViewsDigest.of(self.views, depths=self.settings.depth_weight > 0)
 
+    def scaled_background(self, background: Colour) -> np.ndarray:
+        """Background of channels, in their units, as 0..1 over their ranges."""
+        ranges = self.views.ranges
+        numbers = np.array(background_of_channels(self.views.shown, background))
+        return (numbers - ranges[:, 0]) / np.ptp(ranges, axis=1)
+
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""
         return shape_of_level(self.settings, self.shape, level)
@@ -197,7 +206,7 @@ class Plan:
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
-        how = {"slots": self.slots, "moments": True, **self.lies}
+        how = {"slots": self.slots, "moments": True, "colours": self.views.colours, **self.lies}
         if self.bricks:
             return BrickGrid(self.shape, s.sh_degree, bricks=self.bricks, **how)
         return Grid(self.shape, s.sh_degree, block=s.block, **how)
@@ -214,13 +223,42 @@ class Plan:
         grid.fill(0.0, 0.0)
 
 
+MAX_FEATURES = 192  # numbers of a sample: kernels are compiled for each of them
+
+
+def settings_of_channels(views: Views, settings: FitSettings) -> FitSettings:
+    """Settings of a fit, less what photographs alone have where the views are of channels; RaymarchError for what such
+    a fit cannot do, and for more features than kernels take."""
+    if not views.channels:
+        return settings
+    default = FitSettings()
+    if settings.colour != default.colour:
+        raise RaymarchError(
+            "colour is set but channels have no bounds, and are fitted as they are; leave it out, or fit"
+            " views.in_colour()"
+        )
+    if settings.transfer is not None:
+        raise RaymarchError("mode transfer fits colours by a table, the views have channels; fit views.in_colour()")
+    if settings.learn_background:
+        raise RaymarchError(
+            "learn_background is of colours, the views have channels; leave it out, or give a background"
+        )
+    features = views.colours * (settings.sh_degree + 1) ** 2
+    if features > MAX_FEATURES:
+        raise RaymarchError(
+            f"{views.colours} channels at SH degree {settings.sh_degree} are {features} numbers a sample, want at most"
+            f" {MAX_FEATURES}; lower sh_degree"
+        )
+    return replace(settings, exposure=False)
+
+
 def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
     """Plan of a fit to views that lie in the store, in `box` (2, 3), or one that is found if None.
 
     Raises RaymarchError where the views show nothing, the objective's slopes are wrong, no box is found or the
     memory's budget is exceeded.
     """
-    survey = Survey(views)
+    survey, settings = Survey(views), settings_of_channels(views, settings)
     require_contents(views, survey.contents)
     box = None if box is None else box_near(np.asarray(box, float), views.origin)
     if not settings.learn_background and survey.background_doubt:

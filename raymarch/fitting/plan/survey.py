@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,19 @@ from raymarch.views.contents import Contents, background_doubt, contents, is_bou
 from raymarch.views.focus import focus
 from raymarch.views.resize import max_halvings
 from raymarch.views.views import Views
+
+
+class ImagesOfChannels(tuple):
+    """Images as a budget has them, of channels: pixels, pixels at once, numbers a pixel; and how many are colours."""
+
+    colours: int
+
+    @classmethod
+    def of(cls, pixels: int, at_once: int, numbers: int, colours: int) -> ImagesOfChannels:
+        """Images of channels."""
+        made = cls((pixels, at_once, numbers))
+        made.colours = colours
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +55,13 @@ class Survey:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What is certainly wrong with the views, by a few of them."""
-        return quick_findings(self.views)
+        """What is certainly wrong with the views, by a few of them; of channels nothing is known."""
+        return [] if self.views.channels else quick_findings(self.views)
 
     @cached_property
     def background_doubt(self) -> str:
         """Warning about the background that the images are said to have, or ""."""
-        return background_doubt(self.views)
+        return "" if self.views.channels else background_doubt(self.views)
 
     @cached_property
     def bounded(self) -> bool:
@@ -80,7 +94,7 @@ class Survey:
     @cached_property
     def convention(self) -> str:
         """Camera convention in which all would look at one place and agree on it, as words after "the poses"; or ""."""
-        return alternative_convention(self.views)
+        return "" if self.views.channels else alternative_convention(self.views)
 
     @cached_property
     def own_points(self) -> np.ndarray | None:
@@ -96,13 +110,13 @@ class Survey:
         own = self.own_points
         if own is not None and len(own) >= MIN_POINTS:
             return own
-        found = np.zeros((0, 3)) if self.bounded else matched_points(self.views)
+        found = np.zeros((0, 3)) if self.bounded else matched_points(self.views.in_colour())
         return found if len(found) >= MIN_POINTS else None
 
     @cached_property
     def shown_pixels(self) -> np.ndarray:
         """Count (view,) of the pixels of each view that are not empty by its alpha."""
-        return np.array([np.count_nonzero(self.views.image(i)[..., 3]) for i in range(len(self.views))])
+        return np.array([np.count_nonzero(self.views.image(i)[..., -1]) for i in range(len(self.views))])
 
     @cached_property
     def halvings(self) -> int:
@@ -110,10 +124,13 @@ class Survey:
         return max_halvings(self.views)
 
     @cached_property
-    def images(self) -> tuple[int, int, int]:
+    def images(self) -> Sequence[int]:
         """The images as a budget has them: pixels of all, of as many as are made smaller at once, and channels."""
         largest = max(width * height for width, height in self.views.sizes) if self.halvings else 0
-        return self.views.pixels, pixels_at_once(len(self.views), largest), 4 if self.views.has_alpha else 3
+        at_once = pixels_at_once(len(self.views), largest)
+        if self.views.channels:
+            return ImagesOfChannels.of(self.views.pixels, at_once, len(self.views.channels), self.views.colours)
+        return self.views.pixels, at_once, 4 if self.views.has_alpha else 3
 
     def distances(self, middle: np.ndarray) -> np.ndarray:
         """Distances (view,) of the cameras from the middle (3,) of what they look at [world unit]."""

@@ -129,10 +129,10 @@ def views_of_frames(
     cameras = [_camera_of(*of)() for of in zip(there, found, strict=True)]  # before what takes its time
     for said in doubts_of(cameras, [file.name for file in files]):
         log.warning("%s: %s", source, said)
-    cameras = [_shrink_camera(camera, options.downscale, file) for camera, file in zip(cameras, files, strict=True)]
+    cameras = [shrink_camera(camera, options.downscale, file) for camera, file in zip(cameras, files, strict=True)]
     sizes = [(camera.width, camera.height) for camera in cameras]
     require_room(found, sizes, files[0].parent, options.for_fit)  # before masks are decoded
-    masks = _masks(there, found, sizes, source)
+    masks = read_masks(there, found, sizes, source)
     images = decode(files, sizes, found, for_fit=options.for_fit)
     images = add_alpha(images, files, found, [frame.alpha for frame in there], transparent)
     names = unique_names(files, folder)
@@ -206,7 +206,7 @@ def _cameras_alone(
                 f"{source}: {frame.file.name} is missing, and the set does not say its size, w and h; put it there, or"
                 " add them"
             )
-        cameras.append(_shrink_camera(camera, downscale, frame.file))
+        cameras.append(shrink_camera(camera, downscale, frame.file))
     black = np.zeros((1, 1, 1, 3), np.uint8)
     images = [np.broadcast_to(black[0], (camera.height, camera.width, 3)) for camera in cameras]
     alike = len({image.shape for image in images}) == 1
@@ -226,7 +226,7 @@ def _camera_of(frame: Frame, found: Header) -> Callable[[], Camera]:
     return partial(frame.camera, found.width, found.height, found.orientation)
 
 
-def _shrink_camera(camera: Camera, downscale: float, file: Path) -> Camera:
+def shrink_camera(camera: Camera, downscale: float, file: Path) -> Camera:
     """Camera of an image as much smaller: its size is rounded, and all else scaled by what came of that."""
     if downscale == 1:
         return camera
@@ -320,7 +320,9 @@ def say_doubled(files: Sequence[Path], source: Path) -> None:
         log.warning("%s: some frames list the same image (%s)", source, first_names(again))
 
 
-def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tuple[int, int]], source: Path) -> Masks:
+def read_masks(
+    frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tuple[int, int]], source: Path
+) -> Masks:
     """The masks of frames, as far as they exist; the log says how many do not."""
     missing = [frame.mask.name for frame in frames if frame.mask is not None and not frame.mask.is_file()]
     if missing:

@@ -35,6 +35,7 @@ from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 from raymarch.views.contents import doubts
 from raymarch.views.mask_alpha import masks_to_alpha
 from raymarch.views.views import DOWNSCALE, HOLDOUT, MASK_MEANINGS, Views, require_colour
+from raymarch.volumes.channels import COLOUR_OR_CHANNELS, background_of_channels
 
 READERS = [  # a new one is a module beside this one, and a line here
     NERF_SYNTHETIC,
@@ -57,7 +58,7 @@ USUAL_SPLITS = ("train", "val", "test")
 @checked(
     path=checks.path,
     split=checks.text,
-    background=optional(checks.colour),
+    background=optional(COLOUR_OR_CHANNELS),
     follow_links=checks.flag,
     for_fit=checks.flag,
     reader=READER,
@@ -86,7 +87,8 @@ def load_views(
     Args:
         path: the set's folder, itself a link or not, or the file of `raymarch convert`.
         split: which of its views, such as train, val or test; a set without splits has train, test and all.
-        background: colour that images with alpha are composited on; the reader's if not given, white of ours.
+        background: colour that images with alpha are composited on; the reader's if not given, white of ours. Of
+            channels one number each.
         follow_links: read images that links in the folder lead to outside of it; only where you trust the set.
         for_fit: refuse, before anything is decoded, more images than a fit has memory for.
         reader: an `rm.Reader` of your own, or one of raymarch's by name; found out from the files if not given.
@@ -129,7 +131,8 @@ def load_views(
     if masks == "alpha":
         views = masks_to_alpha(views)
     if background is not None:
-        views = replace(views, background=require_colour(background))
+        numbers = background_of_channels(views.shown, background) if views.channels else require_colour(background)
+        views = replace(views, background=numbers)
     for said in doubts(views):
         logging.getLogger("raymarch").warning("%s", said)
     return views

@@ -25,6 +25,13 @@ from raymarch.io.image_sets.camera_keys import (
     pose_by_keys,
     size_by_keys,
 )
+from raymarch.io.image_sets.channel_frames import (
+    CHANNELS_KEY,
+    channels_of,
+    is_array,
+    own_channels,
+    views_of_channel_frames,
+)
 from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import Frame, alpha_file, existing_images, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import select_split
@@ -81,6 +88,8 @@ def read(folder: Path, options: ReadOptions) -> Views:
     of `integer_depth_scale`). The set's box is that of instant-ngp's
     `aabb` or `aabb_scale`, its points those of `ply_file_path`.
 
+    With `channels`, names of numbers, the images are of these: see `channel_frames`.
+
     Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
 
     Example:
@@ -93,7 +102,12 @@ def read(folder: Path, options: ReadOptions) -> Views:
     _say_masks_apart(document, listed, path)
     origin = new_origin(places_of_frames(document, listed), path)
     chosen = _choose_frames(document, listed, path)
+    channels = () if options.cameras_alone else channels_of(document, path)
     frames = [frame_of_keys(keys, document, path, i, options, origin) for i, keys in chosen]
+    owned = dict[Path, tuple[str, ...]]()
+    if channels:
+        for frame, (i, keys) in zip(frames, chosen, strict=True):
+            owned[frame.file] = own_channels(keys, frame.file, channels, f"{path}, frame {i}")
     there = existing_images([frame.file for frame in frames], path, options)
     frames = sorted((frames[i] for i in there), key=lambda frame: frame.file.as_posix())  # as what is held out
     listed_files = {
@@ -105,18 +119,13 @@ def read(folder: Path, options: ReadOptions) -> Views:
         else select_split(frames, options, path)
     )
     points, box = _points(document, path, options.follow_links), box_of_cube(document, str(path))
+    hints = {"points": moved_points(points, origin), "box": moved_box(box, origin, path), "origin": origin}
+    if channels:
+        own = [owned[frame.file] for frame in frames]
+        return views_of_channel_frames(frames, own, channels, folder, path, options, **hints)
     frames = [frame._replace(alpha=alpha_file(frame.file, root, options.follow_links)) for frame in frames]
     colours = [value for key, value in TRANSPARENT_COLOURS.items() if read_flag(document.get(key), f"{path}: {key}")]
-    return views_of_frames(
-        frames,
-        folder,
-        path,
-        options,
-        transparent=colours,
-        points=moved_points(points, origin),
-        box=moved_box(box, origin, path),
-        origin=origin,
-    )
+    return views_of_frames(frames, folder, path, options, transparent=colours, **hints)
 
 
 def splits(folder: Path) -> list[str]:
@@ -204,7 +213,8 @@ def frame_of_keys(
     text = keys.get("file_path")
     if text is None and options.cameras_alone:
         text = f"{i:05d}"
-    file = frame_file(folder, root, text, where, options.follow_links)
+    image = not (CHANNELS_KEY in document and isinstance(text, str) and is_array(Path(text)))
+    file = frame_file(folder, root, text, where, options.follow_links, image=image)
     settings, of = ChainMap(keys, document), f"{where} ({file.stem})"
     crops = settings.get(CROP_KEY) is not None and is_fisheye(settings, of)
     radius = partial(crop_radius, settings, where=of) if crops else None

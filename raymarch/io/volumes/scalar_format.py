@@ -19,6 +19,7 @@ from raymarch.io.files.atomic import system_refusals
 from raymarch.io.volumes.format import Format, require_one_grid, require_one_place
 from raymarch.io.volumes.source import Index, Slices, Source, require_shape, volume_of
 from raymarch.io.volumes.summary import ScalarSummary
+from raymarch.volumes.channels import WHITE
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import EVERYTHING, Selection
 from raymarch.volumes.volume import AnyVolume
@@ -143,7 +144,7 @@ def scalar_of(volume: AnyVolume, path: Path) -> ScalarVolume:
         volume.world_from_index,
         unit="1/world unit",
         name="sigma",
-        background=volume.background,
+        background=volume.background if volume.is_colour else WHITE,  # type: ignore[arg-type]  # three, of a colour
     )
 
 

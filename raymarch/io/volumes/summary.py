@@ -16,7 +16,7 @@ from raymarch.geometry.boxes import corners_of
 from raymarch.html.card import html_of, record_card
 from raymarch.io.volumes.source import Source, text_of
 from raymarch.volumes.activation import ACTIVATION, Activation
-from raymarch.volumes.samples import BOXES, MAPPING, MAX_DEGREE
+from raymarch.volumes.samples import BOXES, CHANNEL_NAMES, COLOUR_CHANNELS, MAPPING, MAX_DEGREE
 from raymarch.volumes.scalar_volume import AFFINE, SCALAR_VOLUME, WORD, ScalarVolume
 from raymarch.volumes.volume import VOLUME, Volume
 from raymarch.volumes.world_axes import WORLD_AXES, sides_of
@@ -48,6 +48,7 @@ class VolumeSummary:
         boxes: nested boxes, 1 for most volumes.
         ndc: whether the volume lies in normalised device coordinates.
         bricks: bricks of a sparse volume, None of a dense one.
+        channels: names of what its samples show, red, green and blue of colours.
 
     Raises RaymarchError for what is of another type or out of range.
 
@@ -67,6 +68,7 @@ class VolumeSummary:
     boxes: int = checked_field(BOXES, 1)
     ndc: bool = checked_field(flag, False)
     bricks: int | None = checked_field(optional(BYTES), None)
+    channels: tuple[str, ...] = checked_field(CHANNEL_NAMES, COLOUR_CHANNELS)
 
     def __post_init__(self) -> None:
         validate_fields(self)
@@ -87,6 +89,7 @@ class VolumeSummary:
             volume.boxes,
             volume.ndc_from_world is not None,
             bricks,
+            volume.channels,
         )
 
     def _repr_html_(self) -> str | None:
@@ -95,7 +98,9 @@ class VolumeSummary:
     def record(self) -> dict:
         """Summary as plain numbers, texts and lists, for printing."""
         plain = {**asdict(self), "box": self.box.tolist(), "provenance": dict(self.provenance)}
-        return {**plain, "shape": list(self.shape)}
+        del plain["channels"]
+        named = {} if self.channels == COLOUR_CHANNELS else {"channels": list(self.channels)}
+        return {**plain, "shape": list(self.shape), **named}
 
 
 @dataclass(frozen=True, eq=False)

@@ -219,7 +219,7 @@ def require_target(
     return found
 
 
-def bytes_of_file(samples: int, degree: int) -> int:
+def bytes_of_file(samples: int, degree: int, colours: int = 3) -> int:
     """Estimated file size of a fit of so many samples [byte]: packed it is half of the numbers, all where nothing is
     empty.
 
@@ -227,7 +227,7 @@ def bytes_of_file(samples: int, degree: int) -> int:
         >>> bytes_of_file(1_000_000, 1)
         26000000
     """
-    return samples * (1 + 3 * (degree + 1) ** 2) * 4 // 2
+    return samples * (1 + colours * (degree + 1) ** 2) * 4 // 2
 
 
 def convert_volume(

@@ -10,6 +10,7 @@ import taichi as ti
 
 from raymarch.kernels.numeric import clamp_high, clamp_low, exp, log1p_unit
 from raymarch.volumes.activation import MAX_EXPONENT
+from raymarch.volumes.channels import CENTRED_SLOPE
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,16 @@ def clamped(x):
     return clamp_low(x + 0.5, 0.0)
 
 
+@ti.func
+def centred(x):
+    return 0.5 + ti.static(CENTRED_SLOPE) * x
+
+
+@ti.func
+def centred_slope(y):
+    return ti.cast(ti.static(CENTRED_SLOPE), float)
+
+
 DENSITY_FUNCTIONS = {
     "softplus": DensityFunctions(softplus, softplus_slope, softplus_and_slope),
     "relu": DensityFunctions(relu, relu_slope),
@@ -103,6 +114,7 @@ COLOUR_FUNCTIONS = {
     "sigmoid": ColourFunctions(sigmoid, sigmoid_slope),
     "clamped": ColourFunctions(clamped, relu_slope),
     "identity": ColourFunctions(identity, constant_one),
+    "centred": ColourFunctions(centred, centred_slope),
 }
 
 

@@ -85,8 +85,9 @@ def fill_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
             I = ti.Vector([i, j, m])
             if is_present(grid, I):
                 for b in ti.static(range((grid.degree + 1) ** 2)):
-                    for c in ti.static(range(3)):
-                        grid.features[sample_index(grid, I)][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
+                    for c in ti.static(range(grid.colours)):
+                        n = ti.static(grid.colours * b + c)
+                        grid.features[sample_index(grid, I)][n] = ti.select(b == k, 0.3 - ti.static(0.2 * (c % 3)), 0.0)
 
 
 @ti.kernel
@@ -140,7 +141,7 @@ def clear_slots(grid: ti.template()):
         grid.d_density[I] = 0
         if ti.static(grid.degree >= 0):
             grid.d_features[I] = 0
-    if ti.static(grid.degree > 0):
+    if ti.static(grid.parted):
         for W in ti.grouped(grid.feature_cells):
             grid.feature_cells[W] = 0
 
@@ -155,7 +156,7 @@ def clear_gradients(grid: ti.template()):
     for I in ti.grouped(grid.block_written):
         grid.block_written[I] = 0
         grid.block_has_gradient[I] = 0
-    if ti.static(grid.degree > 0):
+    if ti.static(grid.parted):
         for W in ti.grouped(grid.feature_samples):
             grid.feature_samples[W] = 0
 
@@ -195,6 +196,14 @@ def image_in(image: ti.types.ndarray(dtype=ti.u8, ndim=2), store: ti.template(),
     """Copy an RGBA image to the store, from its pixel `first` on."""
     for i in range(image.shape[0]):
         for c in ti.static(range(4)):
+            store.pixels[first + i][c] = image[i, c]
+
+
+@ti.kernel
+def channels_in(image: ti.types.ndarray(dtype=ti.f32, ndim=2), store: ti.template(), first: int):  # (pixel, n)
+    """Copy an image of channels, alpha the last, to the store, from its pixel `first` on."""
+    for i in range(image.shape[0]):
+        for c in ti.static(range(store.pixels.n)):
             store.pixels[first + i][c] = image[i, c]
 
 

@@ -99,7 +99,7 @@ def classify(rays: ti.template(), variant: ti.template(), raw, shift, inverse_sc
             sigma, _by_opacity = extinction(rays.table, shade[3])
             tau = sigma * width
     else:
-        tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
+        tau = activation.density(variant, raw[ti.static(raw.n - 1)] + shift) * inverse_scale * width
     return tau, shade
 
 

@@ -111,7 +111,7 @@ def add_features(grid: ti.template(), slot, cell, f, d_features):
     Where a slot has more than one writer all of the word is noted, so that no write need be atomic.
     """
     scatter(grid.d_features, slot, cell, f, d_features)
-    if ti.static(grid.degree > 0):
+    if ti.static(grid.parted):
         I = ti.Vector([cell[0], cell[1], cell[2]])
         if ti.static(is_sparse(grid.table)):
             I = ti.Vector([0, 0, cell[0]])
@@ -140,34 +140,34 @@ def samples_out(grid: ti.template(), first: int, values: ti.types.ndarray(ndim=4
     """values[i] = all numbers of the samples from x = `first` on: density and features, density and colour of Adam's
     first and second moments, and what is left of the gradient."""
     for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
-        I, width = row_at(grid, first + i, j, k), ti.static(1 + grid.features.n)
+        I, width, C = row_at(grid, first + i, j, k), ti.static(1 + grid.features.n), ti.static(grid.colours)
         values[i, j, k, 0] = grid.density[I]
         values[i, j, k, width] = grid.m_density[I]
-        values[i, j, k, width + 4] = grid.v_density[I]
-        values[i, j, k, width + 8] = grid.g_density[gradient_index(grid, I)]
-        for c in ti.static(range(3)):
+        values[i, j, k, width + 1 + C] = grid.v_density[I]
+        values[i, j, k, width + 2 + 2 * C] = grid.g_density[gradient_index(grid, I)]
+        for c in ti.static(range(grid.colours)):
             values[i, j, k, width + 1 + c] = grid.m_features[I][c]
-            values[i, j, k, width + 5 + c] = grid.v_features[I][c]
+            values[i, j, k, width + 2 + C + c] = grid.v_features[I][c]
         for c in ti.static(range(grid.features.n)):
             values[i, j, k, 1 + c] = grid.features[I][c]
-            values[i, j, k, width + 9 + c] = grid.g_features[gradient_index(grid, I)][c]
+            values[i, j, k, width + 3 + 2 * C + c] = grid.g_features[gradient_index(grid, I)][c]
 
 
 @ti.kernel
 def samples_in(values: ti.types.ndarray(ndim=4), grid: ti.template(), first: int):  # (x, y, z, n)
     """All numbers of the samples from x = `first` on = values[i], as `samples_out` gives them."""
     for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
-        I, width = row_at(grid, first + i, j, k), ti.static(1 + grid.features.n)
+        I, width, C = row_at(grid, first + i, j, k), ti.static(1 + grid.features.n), ti.static(grid.colours)
         grid.density[I] = values[i, j, k, 0]
         grid.m_density[I] = values[i, j, k, width]
-        grid.v_density[I] = values[i, j, k, width + 4]
-        grid.g_density[gradient_index(grid, I)] = values[i, j, k, width + 8]
-        for c in ti.static(range(3)):
+        grid.v_density[I] = values[i, j, k, width + 1 + C]
+        grid.g_density[gradient_index(grid, I)] = values[i, j, k, width + 2 + 2 * C]
+        for c in ti.static(range(grid.colours)):
             grid.m_features[I][c] = values[i, j, k, width + 1 + c]
-            grid.v_features[I][c] = values[i, j, k, width + 5 + c]
+            grid.v_features[I][c] = values[i, j, k, width + 2 + C + c]
         for c in ti.static(range(grid.features.n)):
             grid.features[I][c] = values[i, j, k, 1 + c]
-            grid.g_features[gradient_index(grid, I)][c] = values[i, j, k, width + 9 + c]
+            grid.g_features[gradient_index(grid, I)][c] = values[i, j, k, width + 3 + 2 * C + c]
 
 
 # Adjoint of one sample of a march: its part of the gradient of density and colour.

@@ -36,10 +36,10 @@ def gradient_of_cube(grid: ti.template(), B, i, j, k):
             for c in range(CUBE_SIDE * k, CUBE_SIDE * k + CUBE_SIDE):
                 G = gradient_index(grid, sample_of_block(grid, B, a, b, c))
                 total[ti.static(grid.features.n)] += grid.g_density[G]
-                if ti.static(grid.degree == 0):
+                if ti.static(grid.packs):
                     for n in ti.static(range(grid.features.n)):
                         total[n] += grid.g_features[G][n]
-    if ti.static(grid.degree > 0):
+    if ti.static(grid.parted):
         for half in range(2):
             W = word_of_cube(grid, cube_of(grid, B, i, j, k), half)
             word = grid.feature_samples[W]
@@ -84,11 +84,11 @@ def step_cubes(grid: ti.template(), B, lr_density, lr_features, beta1, beta2, ep
 
 @ti.func
 def mean_square(grid: ti.template(), h):
-    """Mean over the harmonics of the squares of a gradient by features, (3,) a colour each."""
-    total = ti.Vector.zero(float, 3)
+    """Mean over the harmonics of the squares of a gradient by features, (channel,) a colour each."""
+    total = ti.Vector.zero(float, grid.colours)
     for n in ti.static(range(grid.features.n)):
-        total[n % 3] += h[n] * h[n]
-    return total * ti.static(3.0 / grid.features.n)
+        total[ti.static(n % grid.colours)] += h[n] * h[n]
+    return total * ti.static(grid.colours / grid.features.n)
 
 
 @ti.func
@@ -114,15 +114,15 @@ def step_features(grid: ti.template(), I, lr_features, lr_harmonics, beta1, beta
     h = grid.g_features[G]
     if h.norm_sqr() != 0.0:
         grid.g_features[G] = ti.Vector.zero(float, grid.features.n)
-        m = beta1 * grid.m_features[I] + (1.0 - beta1) * h[:3]
+        m = beta1 * grid.m_features[I] + (1.0 - beta1) * ti.Vector([h[c] for c in ti.static(range(grid.colours))])
         v = beta2 * grid.v_features[I] + (1.0 - beta2) * mean_square(grid, h)
         if sound:
             grid.m_features[I], grid.v_features[I] = m, v
             x, size = grid.features[I], ti.sqrt(v * c2) + eps
-            for c in ti.static(range(3)):
+            for c in ti.static(range(grid.colours)):
                 x[c] -= lr_features * m[c] * c1 / size[c]
-            for n in ti.static(range(3, grid.features.n)):
-                x[n] -= lr_harmonics * h[n] / size[n % 3] + lr_features * decay * x[n]
+            for n in ti.static(range(grid.colours, grid.features.n)):
+                x[n] -= lr_harmonics * h[n] / size[ti.static(n % grid.colours)] + lr_features * decay * x[n]
             grid.features[I] = x
 
 
@@ -182,7 +182,7 @@ def adam(
                     for k in range(grid.block):
                         I = sample_of_block(grid, B, i, j, k)
                         step_density(grid, I, lr_density, beta1, beta2, eps, c1, c2, thinning, sound)
-                        if ti.static(grid.degree == 0):
+                        if ti.static(grid.packs):
                             step_features(grid, I, *colour)
-            if ti.static(grid.degree > 0):
+            if ti.static(grid.parted):
                 step_touched(grid, B, *colour)

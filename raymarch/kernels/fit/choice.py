@@ -6,7 +6,8 @@ What is drawn by its error is not weighted back: the fit minimises more of what 
 
 import taichi as ti
 
-from raymarch.kernels.fit.losses import has_target, target_colour
+from raymarch.kernels.fit.losses import has_target, residual
+from raymarch.kernels.integrator.mode import behind_of
 from raymarch.kernels.numeric import UNIFORM_SCALE, clamp_low, hash_u32
 from raymarch.kernels.rays.camera import pixel_seen
 
@@ -93,9 +94,9 @@ def note_errors(store: ti.template(), rays: ti.template(), tiles: int, parts: in
         total = 0.0
         for p in range(tile * area, tile * area + area):
             if has_target(rays, p):
-                seen = pixel_seen(rays, p, parts)
-                for c in ti.static(range(3)):
-                    total += (seen[c] - target_colour(rays, p, background)[c]) ** 2 / (3.0 * area)
+                seen, behind = pixel_seen(rays, p, parts), behind_of(rays, background)
+                for c in ti.static(range(rays.colours)):
+                    total += residual(rays, seen, p, behind, c) ** 2 / (ti.static(float(rays.colours)) * area)
         store.chosen_error[tile] = total
     ti.loop_config(serialize=True)
     for _ in range(1):

@@ -13,6 +13,11 @@ from raymarch.kernels.rays.lens import footprint, project
 MAX_EMPTY_ALPHA = 2  # of 255: a pixel above it shows something
 
 
+def most_empty(store) -> float:
+    """Alpha as it is stored, up to which a pixel is empty: of 255, or of 1 beside channels."""
+    return MAX_EMPTY_ALPHA / 255 if store.of_channels else MAX_EMPTY_ALPHA
+
+
 @ti.func
 def shows(store: ti.template(), view, u0, u1, v0, v1):
     """Whether any pixel of the rectangle, bounds included, has alpha."""
@@ -21,7 +26,7 @@ def shows(store: ti.template(), view, u0, u1, v0, v1):
     while v <= v1 and not found:
         row = pixel_of(store, view, v, 0)
         for u in range(u0, u1 + 1):
-            found = found or store.pixels[row + u][3] > MAX_EMPTY_ALPHA
+            found = found or store.pixels[row + u][ti.static(store.pixels.n - 1)] > ti.static(most_empty(store))
         v += 1
     return found
 

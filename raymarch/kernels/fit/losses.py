@@ -6,7 +6,10 @@ scale; scale^2 in front makes what is x^2 near 0 the squared error there, whatev
 
 import taichi as ti
 
+from raymarch.kernels.integrator.mode import behind_of
 from raymarch.kernels.rays.camera import pixel_seen
+
+UNKNOWN = -1e30  # up to which a target's number says that its view does not have the channel
 
 
 @ti.func
@@ -45,7 +48,7 @@ def charbonnier_slope(x):
 @ti.func
 def has_target(rays: ti.template(), p):
     """Whether pixel p has a target: no mask takes it out."""
-    return rays.target[p][3] >= 0.0
+    return rays.target[p][ti.static(rays.colours)] >= 0.0
 
 
 @ti.kernel
@@ -62,7 +65,26 @@ def count_targets(rays: ti.template(), count: int) -> int:
 def target_colour(rays: ti.template(), p, background):
     """Target colour of pixel p, over the background."""
     t = rays.target[p]
-    return ti.Vector([t[0], t[1], t[2]]) * t[3] + background * (1.0 - t[3])
+    last = ti.static(rays.colours)
+    return ti.Vector([t[c] for c in ti.static(range(last))]) * t[last] + background * (1.0 - t[last])
+
+
+@ti.func
+def has_channel(rays: ti.template(), p, c: ti.template()):
+    """Whether the target of pixel p has channel c; of a colour it has all."""
+    there = True
+    if ti.static(rays.of_channels):
+        there = rays.target[p][c] > UNKNOWN
+    return there
+
+
+@ti.func
+def residual(rays: ti.template(), seen, p, background, c: ti.template()):
+    """Residual of channel c of pixel p; 0 for one that its target has not."""
+    d = seen[c] - target_colour(rays, p, background)[c]
+    if ti.static(rays.of_channels):
+        d = ti.select(has_channel(rays, p, c), d, 0.0)
+    return d
 
 
 @ti.kernel
@@ -76,18 +98,20 @@ def robust_loss(
     opacity: float,
     counted: int,  # pixels, rays of one
 ):
-    """loss += mean over pixels of scale^2 sum value((colour - truth) / scale) / 3 + opacity (T - (1 - alpha))^2.
+    """loss += mean over pixels of scale^2 sum value((colour - truth) / scale) / n + opacity (T - (1 - alpha))^2.
 
-    The mean is over the `counted` ones of them that have a target.
+    n is the count of channels, 3 of a colour; one that a target has not adds nothing. The mean is over the `counted`
+    ones of the pixels that have a target.
     """
     for p in range(count):
-        total = 0.0
+        total, behind = 0.0, behind_of(rays, background)
+        last = ti.static(rays.colours)
         if has_target(rays, p):
             seen = pixel_seen(rays, p, parts)
-            for c in ti.static(range(3)):
-                d = seen[c] - target_colour(rays, p, background)[c]
-                total += scale * scale * value(d / scale) / 3.0
-            total += opacity * (seen[3] - (1.0 - rays.target[p][3])) ** 2
+            for c in ti.static(range(rays.colours)):
+                d = residual(rays, seen, p, behind, c)
+                total += scale * scale * value(d / scale) / ti.static(float(rays.colours))
+            total += opacity * (seen[last] - (1.0 - rays.target[p][last])) ** 2
         rays.loss[None] += ti.cast(total, ti.f64) / counted
 
 
@@ -106,23 +130,33 @@ def robust_loss_adjoint(
     for p in range(count):
         if has_target(rays, p):
             each = ti.cast(rays.loss.grad[None] / counted, float) / parts
-            seen, d_seen = pixel_seen(rays, p, parts), ti.Vector.zero(float, 4)
-            for c in ti.static(range(3)):
-                d_seen[c] = each / 3.0 * scale * slope((seen[c] - target_colour(rays, p, background)[c]) / scale)
-            d_seen[3] = each * opacity * (2.0 * (seen[3] - (1.0 - rays.target[p][3])))
+            seen, d_seen = pixel_seen(rays, p, parts), ti.Vector.zero(float, rays.image.n)
+            behind = behind_of(rays, background)
+            last = ti.static(rays.colours)
+            for c in ti.static(range(rays.colours)):
+                d = residual(rays, seen, p, behind, c)
+                d_seen[c] = each / ti.static(float(rays.colours)) * scale * slope(d / scale)
+            d_seen[last] = each * opacity * (2.0 * (seen[last] - (1.0 - rays.target[p][last])))
             for part in range(parts):
                 rays.image.grad[p * parts + part] = rays.image.grad[p * parts + part] + d_seen
 
 
 @ti.kernel
 def colour_error(rays: ti.template(), count: int, parts: int, background: ti.math.vec3) -> ti.f64:
-    """Mean squared error of the colour, clipped to 0..1 as it is for PSNR, of pixels with a target; no gradient."""
+    """Mean squared error of the colour, clipped to 0..1 as it is for PSNR, of pixels with a target; no gradient.
+
+    Of channels, whose numbers have no such bounds, it is of those that the targets have.
+    """
     total, counted = ti.cast(0.0, ti.f64), 0
     for p in range(count):
         if has_target(rays, p):
-            counted += 1
-            seen = pixel_seen(rays, p, parts)
-            for c in ti.static(range(3)):
-                d = ti.min(ti.max(seen[c], 0.0), 1.0) - target_colour(rays, p, background)[c]
+            seen, behind = pixel_seen(rays, p, parts), behind_of(rays, background)
+            for c in ti.static(range(rays.colours)):
+                d = ti.cast(0.0, float)
+                if ti.static(not rays.of_channels):
+                    d = ti.min(ti.max(seen[c], 0.0), 1.0) - target_colour(rays, p, background)[c]
+                else:
+                    d = residual(rays, seen, p, behind, c)
                 total += ti.cast(d * d, ti.f64)
-    return total / (3.0 * ti.max(counted, 1))
+                counted += ti.select(has_channel(rays, p, c), 1, 0)
+    return total / ti.max(counted, 1)

@@ -56,7 +56,7 @@ def sum_of_samples(grid: ti.template(), J):
                     d_density += take_slot(grid.d_density, s, I)
                 grid.g_density[G] = d_density
                 total += d_density
-                if ti.static(grid.degree == 0):
+                if ti.static(grid.packs):
                     d_features = grid.g_features[G]
                     for s in ti.static(range(direct_slots(grid), grid.slots)):
                         d_features += take_slot(grid.d_features, s, I)
@@ -116,7 +116,7 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
         if hit:
             grid.block_has_gradient[J] = ti.u8(1)
             total = sum_of_samples(grid, J)
-            if ti.static(grid.degree > 0):
+            if ti.static(grid.parted):
                 total += sum_of_features(grid, J)
             if grid.nonfinite_step[None] == 0 and not is_finite(total):
                 grid.nonfinite_step[None] = 1
@@ -124,7 +124,7 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
         J = block_of(b, blocks)
         if grid.block_written[J] != 0:
             grid.block_written[J] = 0
-            if ti.static(grid.degree > 0):
+            if ti.static(grid.parted):
                 forget_cells(grid, J)
     if ti.static(is_sparse(grid.table)):
         for n in range(BRICK_SAMPLES):  # what was added where no brick is

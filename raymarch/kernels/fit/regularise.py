@@ -158,7 +158,7 @@ def regularise(
                                 accumulate(grid.g_features, gradient_index(grid, sample_index(grid, N)), upper)
                         accumulate(grid.g_features, gradient_index(grid, sample_index(grid, I)), d_features)
                         note_not_finite(grid, d_features.sum())
-                        if ti.static(grid.degree > 0):
+                        if ti.static(grid.parted):
                             # others write to the word too
                             grid.feature_samples[word_of(grid, sample_index(grid, I))] = ALL_BITS
                     grid.block_has_gradient[block_at(grid, I // grid.block)] = ti.u8(1)

@@ -1,6 +1,7 @@
 """What a step of a fit draws: the rays of random tiles of many views, and the colours that they should have.
 
-A view's exposure is undone on its photograph, so that what is rendered is compared without it.
+A view's exposure is undone on its photograph, so that what is rendered is compared without it. Channels are taken as
+they are stored.
 """
 
 import taichi as ti
@@ -32,11 +33,13 @@ def draw_tiles(
         origin, direction = pixel_ray(store.pose[view], store.lens[view], column + u, row + v, store.special)
         rays.origin[r], rays.direction[r] = origin + near * direction, direction
         if part == 0:
-            target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
-            for c in ti.static(range(3)):
-                target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
+            target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float)
+            if ti.static(not store.of_channels):
+                target /= 255.0
+                for c in ti.static(range(3)):
+                    target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
             if pixel_counts(store, chosen, within) == 0:
-                target[3] = -1.0
+                target[ti.static(target.n - 1)] = -1.0
             rays.target[pixel] = target
 
 

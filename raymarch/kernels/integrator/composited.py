@@ -27,13 +27,15 @@ from raymarch.kernels.integrator.mode import composite, contributes, is_alive
 from raymarch.kernels.integrator.scene import Scene
 from raymarch.kernels.numeric import clamp_high, clamp_low
 
+AS_IMAGE = 0  # lanes of a colour
+
 
 @dataclass(frozen=True)
 class Quantity:
     """Quantity of a sample that is composited, `@ti.func`s; `shade` is the table's colour and opacity, if there is one.
 
     Attributes:
-        lanes: how many numbers it is.
+        lanes: how many numbers it is; `AS_IMAGE` for as many as a pixel's colour has.
         read: (scene, ray, at, shade) -> y.
         look: (scene, ray, at, optics, on) -> struct of y and what its derivatives are made of; y is 0 where not `on`.
         pull: (scene, ray, at, seen, d_y, slot, d): adds to the struct d, as `Integrand.pull`, and to d.shade.
@@ -45,6 +47,11 @@ class Quantity:
     look: Callable | None = None
     pull: Callable | None = None
     push: Callable | None = None
+
+
+def lanes_of(scene: Scene) -> int:
+    """Count of the numbers of the scene's quantity."""
+    return scene.integrand.quantity.lanes or scene.rays.colours
 
 
 def within_interval(scene: Scene) -> bool:
@@ -96,7 +103,7 @@ def depth_and_shade(scene: ti.template(), ray: ti.template(), at: ti.template())
 
 @ti.func
 def start(scene: ti.template(), ray: ti.template()):
-    return ti.Struct(T=ti.cast(1.0, float), sum=ti.Vector.zero(float, scene.integrand.quantity.lanes))
+    return ti.Struct(T=ti.cast(1.0, float), sum=ti.Vector.zero(float, ti.static(lanes_of(scene))))
 
 
 @ti.func
@@ -184,7 +191,7 @@ def goes_on_ahead(scene: ti.template(), ray: ti.template(), state: ti.template()
 def start_push(scene: ti.template(), ray: ti.template()):
     return ti.Struct(
         T=ti.Vector.zero(float, scene.columns),
-        sum=ti.Matrix.zero(float, scene.columns, scene.integrand.quantity.lanes),
+        sum=ti.Matrix.zero(float, scene.columns, ti.static(lanes_of(scene))),
     )
 
 
@@ -220,7 +227,7 @@ def push(
             dot_sum = dot_weight * seen.y + weight * scene.integrand.quantity.push(
                 scene, ray, at, seen, dot_shade, e, move
             )
-            for c in ti.static(range(scene.integrand.quantity.lanes)):
+            for c in ti.static(range(lanes_of(scene))):
                 dot.sum[e, c] += dot_sum[c]
         dot.T[e] = dot_T_after
     state.T = T_after

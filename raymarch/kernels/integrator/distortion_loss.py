@@ -15,7 +15,7 @@ from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.mode import is_alive
 from raymarch.kernels.integrator.sample import index_ray
-from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE, put_numbers
 from raymarch.kernels.rays.rays import (
     box_of,
     distance_of,
@@ -111,7 +111,7 @@ def distortion(
         loss, W, S = distortion_of_ray(
             grid, rays, variant, r, 0, dt, min_transmittance, unit, zero, zero, zero, zero, False
         )
-        rays.sum_odd[r] = ti.Vector([loss, W, S, 0.0])
+        put_numbers(rays.sum_odd, r, ti.Vector([loss, W, S, 0.0]))
         rays.loss[None] += weight * ti.cast(loss, ti.f64) / count
 
 

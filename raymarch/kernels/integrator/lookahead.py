@@ -22,7 +22,7 @@ def remaining_at_first(rays: ti.template(), variant: ti.template(), r, backgroun
     d_image = rays.image.grad[r]
     remaining, carry = rays.image[r].dot(d_image), ti.cast(1.0, float)
     if ti.static(variant.mode.power == 0):
-        remaining = unclamped(rays.image[r][3]) * background_gain(variant, d_image, background)
+        remaining = unclamped(rays.image[r][ti.static(rays.colours)]) * background_gain(variant, d_image, background)
     elif ti.static(variant.mode.looks_ahead):
         carry = ti.cast(0.0, float)
     return remaining, carry
@@ -32,7 +32,10 @@ def remaining_at_first(rays: ti.template(), variant: ti.template(), r, backgroun
 def background_gain(variant: ti.template(), d_image, background):
     """Gain of the image by a unit of the T behind the box."""
     seen = background_of(variant, background)
-    return d_image[3] + (d_image[0] * seen[0] + d_image[1] * seen[1] + d_image[2] * seen[2])
+    light = d_image[0] * seen[0]
+    for c in ti.static(range(1, seen.n)):
+        light += d_image[c] * seen[c]
+    return d_image[ti.static(seen.n)] + light
 
 
 @ti.func
@@ -52,7 +55,8 @@ def lookahead_gain(
     """Gain of the image by a unit of T before sample k of segment s: the march's tangent in T alone, until it fades."""
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     d_image = rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
+    d_colour = d_image
+    d_colour[ti.static(rays.colours)] = 0.0
     gain, dot_T = ti.cast(0.0, float), ti.cast(1.0, float)
     for segment in range(s, ti.static(grid.segments)):
         entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, segment, dt)

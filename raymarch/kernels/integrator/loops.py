@@ -13,6 +13,7 @@ from raymarch.kernels.field.bricks import cell_index, is_sparse
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear, trilinear_slope, weights
 from raymarch.kernels.field.gather import gather, gather_in_plane, gather_slope, scatter, scatter_in_plane
 from raymarch.kernels.field.touched import mark
+from raymarch.kernels.integrator.mode import behind_of
 from raymarch.kernels.integrator.scene import PULL, PUSH, VALUE, carried, ray_of, segment_of
 from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.cells import cell_at, exit_of, is_inside, next_cell
@@ -510,7 +511,7 @@ def beside_state(scene: ti.template(), ray: ti.template()):
 @ti.func
 def go_along(scene: ti.template(), r, slot, dt, min_transmittance, min_weight, background):
     """Ray r by the scene's task."""
-    ray = ray_of(scene, r, dt, min_transmittance, min_weight, background)
+    ray = ray_of(scene, r, dt, min_transmittance, min_weight, behind_of(scene.rays, background))
     state, back, total = scene.integrand.start(scene, ray), beside_state(scene, ray), carried(scene)
     if ti.static(scene.task == PULL):
         total.slot = slot

@@ -11,7 +11,7 @@ midpoints of steps dt from `near`, and one shorter last step, so that the widths
 import taichi as ti
 
 from raymarch.kernels.field.tables import classify
-from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive
+from raymarch.kernels.integrator.mode import background_of, behind_of, composite, contributes, is_alive
 from raymarch.kernels.integrator.sample import (
     colour_at,
     densities_of_group,
@@ -29,12 +29,13 @@ from raymarch.kernels.integrator.sample import (
     uses_long_groups,
     weighted_colour,
 )
+from raymarch.kernels.numeric import put_numbers
 from raymarch.kernels.rays.rays import place_of, steps_to_skip
 
 
 def uses_pairs(grid, variant) -> bool:
     """Whether whole steps go in pairs or long groups: where a sample is one read, and all steps are as long."""
-    return (grid.degree == 0 or variant.mode.classifies) and not variant.jittered and not variant.mode.looks_ahead
+    return (grid.packs or variant.mode.classifies) and not variant.jittered and not variant.mode.looks_ahead
 
 
 @ti.func
@@ -70,7 +71,7 @@ def march_group(
         if contributes(variant, weight, min_weight):
             p, _width = place_in_group(variant, place, k - first)
             cell, f = locate(grid, p)
-            colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, 4))
+            colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, grid.lanes))
             light += weight * colour
             if ti.static(keeps_samples(grid, rays, variant)):
                 keep_colour(rays, r, k, kept, colour)
@@ -211,15 +212,17 @@ def march(
     ti.loop_config(block_dim=64)
     for r in range(count):
         T = ti.cast(1.0, float)
-        sum_even, sum_odd = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+        sum_even, sum_odd = ti.Vector.zero(float, grid.lanes), ti.Vector.zero(float, grid.lanes)
         if ti.static(grid.boxes == 1):
             march_segment(grid, rays, variant, r, 0, dt, min_transmittance, min_weight, T, sum_even, sum_odd)
         else:
             for s in range(ti.static(grid.segments)):
                 march_segment(grid, rays, variant, r, s, dt, min_transmittance, min_weight, T, sum_even, sum_odd)
-        rays.sum_even[r], rays.sum_odd[r] = sum_even, sum_odd
-        rays.image[r][3] = T
+        put_numbers(rays.sum_even, r, sum_even)
+        put_numbers(rays.sum_odd, r, sum_odd)
+        rays.image[r][ti.static(rays.colours)] = T
     for r in range(count):
-        light, T, seen = rays.sum_even[r] + rays.sum_odd[r], rays.image[r][3], background_of(variant, background)
-        for c in ti.static(range(3)):
+        light, T = rays.sum_even[r] + rays.sum_odd[r], rays.image[r][ti.static(rays.colours)]
+        seen = background_of(variant, behind_of(rays, background))
+        for c in ti.static(range(rays.colours)):
             rays.image[r][c] = light[c] + T * seen[c]

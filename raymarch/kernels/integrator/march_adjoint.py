@@ -9,7 +9,7 @@ from raymarch import runtime
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.lookahead import remaining_again, remaining_at_first
 from raymarch.kernels.integrator.march import uses_pairs
-from raymarch.kernels.integrator.mode import is_alive
+from raymarch.kernels.integrator.mode import behind_of, is_alive
 from raymarch.kernels.integrator.sample import (
     densities_again,
     fetch,
@@ -29,7 +29,7 @@ from raymarch.kernels.integrator.sample_adjoint import (
     gradient_fraction_of_sample,
     segment_from_camera,
 )
-from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE, put_numbers
 from raymarch.kernels.rays.rays import place_of, steps_to_skip
 
 
@@ -70,8 +70,8 @@ def adjoint_of_segment(
                 cell, f = locate(grid, entry + t * d)
                 cell2, f2 = locate(grid, entry + t2 * d)
                 raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
-                tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, step)
-                tau2, slope2, e2 = optics_of(variant, raw2[3], shift, inverse_scale, step)
+                tau, slope, e = optics_of(variant, raw[ti.static(grid.lanes - 1)], shift, inverse_scale, step)
+                tau2, slope2, e2 = optics_of(variant, raw2[ti.static(grid.lanes - 1)], shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_packed(
                     grid,
                     rays,
@@ -200,7 +200,7 @@ def adjoint_of_segment(
                         share,
                     )
                 else:
-                    tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, width)
+                    tau, slope, e = optics_of(variant, raw[ti.static(grid.lanes - 1)], shift, inverse_scale, width)
                     T, remaining, carry, more = adjoint_of_packed(
                         grid,
                         rays,
@@ -243,9 +243,10 @@ def adjoint_of_ray(
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, 0, dt)
     first = (entry, d, length, Y, step, phase, n)
     T = ti.cast(1.0, float)
-    sum_even, sum_odd = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    sum_even, sum_odd = ti.Vector.zero(float, grid.lanes), ti.Vector.zero(float, grid.lanes)
     d_image = rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
+    d_colour = d_image
+    d_colour[ti.static(rays.colours)] = 0.0
     remaining, carry = remaining_at_first(rays, variant, r, background)
     if ti.static(grid.boxes == 1):
         adjoint_of_segment(
@@ -288,7 +289,8 @@ def adjoint_of_ray(
                 sum_even,
                 sum_odd,
             )
-    rays.sum_even[r], rays.sum_odd[r] = sum_even, sum_odd
+    put_numbers(rays.sum_even, r, sum_even)
+    put_numbers(rays.sum_odd, r, sum_odd)
 
 
 @ti.kernel
@@ -306,12 +308,13 @@ def march_adjoint(
     if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * grid.slots):
             if i % TASK_STRIDE == 0:
-                slot = i // TASK_STRIDE
+                slot, behind = i // TASK_STRIDE, behind_of(rays, background)
                 for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
                     first = (run * grid.slots + slot) * RAYS_PER_CHUNK
                     for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
-                        adjoint_of_ray(grid, rays, variant, r, slot, dt, min_transmittance, min_weight, background)
+                        adjoint_of_ray(grid, rays, variant, r, slot, dt, min_transmittance, min_weight, behind)
     else:
         ti.loop_config(block_dim=64)
         for r in range(count):
-            adjoint_of_ray(grid, rays, variant, r, r % grid.slots, dt, min_transmittance, min_weight, background)
+            behind = behind_of(rays, background)
+            adjoint_of_ray(grid, rays, variant, r, r % grid.slots, dt, min_transmittance, min_weight, behind)

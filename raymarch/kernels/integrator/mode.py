@@ -114,6 +114,11 @@ class Mode:
             raise RaymarchError(f"mode {self.name!r}: power is {self.power!r}, want 0, 1 or None")
 
     @property
+    def any_channels(self) -> bool:
+        """Whether images may have other channels than three colours: of samples' own colours, composited."""
+        return self.colour and not self.classifies and self.image is None
+
+    @property
     def looks_ahead(self) -> bool:
         """Whether the adjoint must march ahead for the radiance still to come."""
         return self.power is None
@@ -153,10 +158,19 @@ def contributes(variant: ti.template(), weight, min_weight):
 @ti.func
 def background_of(variant: ti.template(), background):
     """Background as the mode sees it."""
-    b = ti.Vector([background[0], background[1], background[2]])
+    b = ti.Vector([background[c] for c in ti.static(range(background.n))])
     if ti.static(not variant.mode.background):
-        b = ti.Vector.zero(float, 3)
+        b = ti.Vector.zero(float, background.n)
     return b
+
+
+@ti.func
+def behind_of(rays: ti.template(), background):
+    """Background of a march: the three numbers of its call, or as many as the buffer's images have channels."""
+    if ti.static(rays.of_channels):
+        return rays.behind[None]
+    else:
+        return background
 
 
 @ti.func

@@ -6,6 +6,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.integrator.composited import Quantity, composited
 from raymarch.kernels.integrator.distance import MIN_OPACITY
 from raymarch.kernels.light.shading import normal_of, world_slope
+from raymarch.kernels.numeric import put_numbers
 
 
 @ti.func
@@ -25,7 +26,7 @@ def write_normal(scene: ti.template(), ray: ti.template(), slope, T):
     normal = ti.Vector.zero(float, 3)
     if 1.0 - T >= MIN_OPACITY:
         normal, _ = normal_of(slope, -ray.heading)
-    scene.rays.sum_even[ray.r] = ti.Vector([normal[0], normal[1], normal[2], 0.0])
+    put_numbers(scene.rays.sum_even, ray.r, ti.Vector([normal[0], normal[1], normal[2], 0.0]))
 
 
 @ti.func

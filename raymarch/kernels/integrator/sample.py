@@ -50,15 +50,15 @@ def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
 
 @ti.func
 def fetch(grid: ti.template(), cell, f):
-    """Interpolated sample: what is stored there in four lanes, density the last.
+    """Interpolated sample: what is stored there in `grid.lanes` lanes, four of a colour, density the last.
 
-    At degree 0 colour comes along, in one go; above, the other lanes are 0 and `colour_at` looks it up.
+    Where both are packed colour comes along, in one go; else the other lanes are 0 and `colour_at` looks it up.
     """
-    raw = ti.Vector.zero(float, 4)
-    if ti.static(grid.degree == 0):
+    raw = ti.Vector.zero(float, grid.lanes)
+    if ti.static(grid.packs):
         raw = gather(grid.packed, cell, f)
     else:
-        raw[3] = gather(grid.density, cell, f)
+        raw[ti.static(grid.lanes - 1)] = gather(grid.density, cell, f)
     return raw
 
 
@@ -66,16 +66,16 @@ def fetch(grid: ti.template(), cell, f):
 def colour_at(grid: ti.template(), variant: ti.template(), cell, f, Y, raw):
     """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral, `raw` where a transfer
     function made that. The last lane is idle."""
-    colour = ti.Vector.one(float, 4)
+    colour = ti.Vector.one(float, grid.lanes)
     if ti.static(variant.mode.classifies):
         colour = raw
     elif ti.static(variant.mode.colour):
         total = raw * Y[0]
-        if ti.static(grid.degree > 0):
+        if ti.static(grid.parted):
             features = gather(grid.features, cell, f)
             for k in ti.static(range((grid.degree + 1) ** 2)):
-                for c in ti.static(range(3)):
-                    total[c] += Y[k] * features[3 * k + c]
+                for c in ti.static(range(grid.colours)):
+                    total[c] += Y[k] * features[grid.colours * k + c]
         colour = activation.colour(variant, total)
     return colour
 
@@ -87,7 +87,8 @@ def weighted_colour(grid: ti.template(), variant: ti.template(), cell, f, Y, raw
     return shown * colour_at(grid, variant, cell, f, Y, raw)
 
 
-# Samples of a march in groups, above degree 0: what the next few samples of a run let pass, none waiting for another.
+# Samples of a march in groups, where colour is stored apart: what the next few samples of a run let pass, none waiting
+# for another.
 #
 # A logarithm and two exponentials lie between a raw density and what passes its sample, one after the other, and
 # whether a ray goes on is known only then. So a run of occupied cells is looked at `group_size()` samples at a time,
@@ -101,7 +102,7 @@ GROUP_SAMPLES = 8  # samples: with 4, 6 or 12 a step of a fit takes longer
 
 def uses_groups(grid, variant) -> bool:
     """Whether samples go in groups: where densities are read alone."""
-    return grid.degree > 0 and not variant.mode.classifies
+    return grid.parted and not variant.mode.classifies
 
 
 def group_size() -> int:
@@ -167,7 +168,7 @@ def uses_long_groups(grid, variant) -> bool:
     """Whether whole steps go in long groups: on a CPU in single precision, whose vectors have the lanes for it. In
     blocks, as a fit's grid lies, addresses take longer than that gains."""
     on_lanes = runtime.runs_on_cpu() and runtime.single_precision() and not variant.mode.classifies
-    return on_lanes and grid.slots == 0 and is_flat(grid.packed) and not is_sparse(grid.table)
+    return on_lanes and grid.slots == 0 and grid.packs and is_flat(grid.packed) and not is_sparse(grid.table)
 
 
 @ti.func
@@ -256,7 +257,8 @@ def march_long_groups(
             k += 1
 
 
-# What a march keeps for its adjoint, above degree 0: each ray's first samples, and the colours of those with weight.
+# What a march keeps for its adjoint, where colour is stored apart: each ray's first samples, and the colours of those
+# with weight.
 #
 # The adjoint then reads numbers that lie side by side where it would gather density, and all harmonics, from eight
 # corners again. What is kept bears its sample's number: the adjoint looks up what it does not find, as beyond the last
@@ -282,7 +284,9 @@ def keep_densities(rays: ti.template(), r, first, n, raws):
 def keep_colour(rays: ti.template(), r, k, n, colour):
     """Keep the colour of sample k of ray r, the n-th with weight."""
     if n < MAX_KEPT_COLOURS:
-        rays.kept_colour[r * MAX_KEPT_COLOURS + n] = ti.Vector([colour[0], colour[1], colour[2], k])
+        kept = colour
+        kept[ti.static(colour.n - 1)] = k
+        rays.kept_colour[r * MAX_KEPT_COLOURS + n] = kept
 
 
 @ti.func
@@ -305,13 +309,13 @@ def densities_again(grid: ti.template(), rays: ti.template(), variant: ti.templa
 @ti.func
 def colour_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, n, p, Y):
     """Colour of sample k of ray r, at p, the n-th with weight: what was kept of it, or what is there."""
-    colour, found = ti.Vector.zero(float, 4), False
+    colour, found = ti.Vector.zero(float, grid.lanes), False
     if ti.static(keeps_samples(grid, rays, variant)):
         if n < MAX_KEPT_COLOURS:
             colour = rays.kept_colour[r * MAX_KEPT_COLOURS + n]
-            found = colour[3] == k
-            colour[3] = 0.0
+            found = colour[ti.static(grid.lanes - 1)] == k
+            colour[ti.static(grid.lanes - 1)] = 0.0
     if not found:
         cell, f = locate(grid, p)
-        colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, 4))
+        colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, grid.lanes))
     return colour

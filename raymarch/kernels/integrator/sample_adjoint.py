@@ -56,15 +56,15 @@ def adjoint_of_packed(
     on,
     share,
 ):
-    """Add what one sample of degree 0 gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight
-    times raw.
+    """Add what one sample whose colour came along gives the gradient, times `on`, 0 or 1; T and `remaining` after it,
+    and weight times raw.
 
     With gradients scaled near the cameras `share` of it is added; what it means to other samples stays whole.
 
     Factors of 0 and 1 where a `select` would do: that becomes a branch, and ends what the compiler makes vectors of.
     """
     weight, T_after = variant.mode.composite(T, tau, e)
-    d_raw = ti.Vector.zero(float, 4)
+    d_raw = ti.Vector.zero(float, grid.lanes)
     seen = ti.select(contributes(variant, weight, min_weight), on, 0.0)
     shown = seen * weight
     colour = colour_at(grid, variant, cell, f, Y, raw)
@@ -74,7 +74,9 @@ def adjoint_of_packed(
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
     if ti.static(variant.mode.looks_behind):
         remaining, carry = remaining_again(grid, rays, variant, ahead, T_after, min_weight, remaining, carry)
-    d_raw[3] = on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+    d_raw[ti.static(grid.lanes - 1)] = (
+        on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+    )
     if ti.static(variant.near_scaled):
         d_raw *= share
     scatter(grid.d_packed, slot, cell, f, d_raw)
@@ -103,13 +105,13 @@ def adjoint_of_sample(
     min_weight,
     share,
 ):
-    """Add what sample k of ray r, at p, gives the gradient above degree 0; T and `remaining` after it.
+    """Add what sample k of ray r, at p, gives the gradient where colour is stored apart; T and `remaining` after it.
 
     `kept` of the samples before it had weight, and are counted on. `share` as in `adjoint_of_packed`, and what of it is
     drawn (`roulette`): where nothing is, no memory of the grid is met.
     """
     weight, T_after = variant.mode.composite(T, tau, e)
-    d_weight, d_sum, lit = ti.cast(0.0, float), ti.Vector.zero(float, 4), False
+    d_weight, d_sum, lit = ti.cast(0.0, float), ti.Vector.zero(float, grid.lanes), False
     if contributes(variant, weight, min_weight):
         colour = colour_again(grid, rays, variant, r, k, kept, p, Y)
         kept += 1
@@ -128,8 +130,8 @@ def adjoint_of_sample(
             d_sum *= share
             d_features = ti.Vector.zero(float, grid.features.n)
             for b in ti.static(range((grid.degree + 1) ** 2)):
-                for c in ti.static(range(3)):
-                    d_features[3 * b + c] = Y[b] * d_sum[c]
+                for c in ti.static(range(grid.colours)):
+                    d_features[grid.colours * b + c] = Y[b] * d_sum[c]
             add_features(grid, slot, cell, f, d_features)
         scatter(grid.d_density, slot, cell, f, share * d_raw)
         mark(grid, cell, cell)

@@ -29,7 +29,7 @@ def place_in_pixel(part, side):
 @ti.func
 def pixel_seen(rays: ti.template(), pixel, parts):
     """Colour and transmittance of a pixel: the mean of its rays'."""
-    total = ti.Vector.zero(float, 4)
+    total = ti.Vector.zero(float, rays.image.n)
     for part in range(parts):
         total += rays.image[pixel * parts + part]
     return total / parts

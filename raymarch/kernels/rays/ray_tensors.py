@@ -23,7 +23,7 @@ def rays_in(
 def image_out(rays: ti.template(), image: ti.types.ndarray(ndim=2)):  # RayFields, (ray, 4)
     """Colour and transmittance."""
     for r in range(image.shape[0]):
-        for c in ti.static(range(4)):
+        for c in ti.static(range(rays.image.n)):
             image[r, c] = rays.image[r][c]
 
 
@@ -35,7 +35,7 @@ def image_in(
 ):
     """What `image_out` gave, and its gradient."""
     for r in range(image.shape[0]):
-        for c in ti.static(range(4)):
+        for c in ti.static(range(rays.image.n)):
             rays.image[r][c] = image[r, c]
             rays.image.grad[r][c] = d_image[r, c]
 

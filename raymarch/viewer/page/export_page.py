@@ -37,7 +37,7 @@ from raymarch.views.views import CAMERAS, Views
 from raymarch.volumes.default_table import range_of
 from raymarch.volumes.samples import samples_text
 from raymarch.volumes.scalar_volume import ANY_VOLUME
-from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.volume import SHOWN_VOLUME, AnyVolume, Volume
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +145,9 @@ def make_page(
     up: Numbers | None = None,
 ) -> Page:
     """Page of a volume as `export_page` writes it, which has the arguments; nothing is written."""
-    seen: Volume = VOLUME("volume", volume)
+    seen: Volume = SHOWN_VOLUME("volume", volume)
+    volume = volume if getattr(volume, "is_colour", True) else seen
+    views = views.in_colour() if isinstance(views, Views) else views
     look = default_look(volume, march)
     require_drawn(seen, look.march)
     require_seen(seen, look.march)

@@ -52,7 +52,7 @@ def _thin_box(volume: Volume, box: int, shape: tuple[int, int, int]) -> tuple[np
     along = [_weights(n, m) for n, m in zip(old, shape, strict=True)]
     value = np.zeros(shape)
     weight = np.zeros((*shape, 1))
-    features = np.zeros((*shape, volume.channels))
+    features = np.zeros((*shape, volume.feature_count))
     j, k = np.ogrid[: old[1], : old[2]]
     for i in range(old[0]):
         density, own = volume.samples.at((np.array(i + box * old[0]), j, k), activation.empty)

@@ -261,7 +261,12 @@ class FrameMaker(Closing):
 
     @classmethod
     def of_fitter(cls, fitter: Fitter) -> FrameMaker:
-        """Frame maker of a running fit."""
+        """Frame maker of a running fit; RaymarchError for one of channels, whose pictures are no colours."""
+        if fitter.views.channels:
+            raise RaymarchError(
+                f"the fit is of the channels {', '.join(fitter.views.channels)}, which are not shown as it runs; look"
+                " at its volume when it is done"
+            )
         made = object.__new__(cls)
         made._begin(FitSource(fitter), set_name(fitter.views.source))
         return made

@@ -29,7 +29,7 @@ from raymarch.views.views import Views
 from raymarch.volumes.default_table import default_table, has_values_alone, range_of
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.value_kind import distinct_range, histogram_of
-from raymarch.volumes.volume import VOLUME, AnyVolume, Volume
+from raymarch.volumes.volume import SHOWN_VOLUME, AnyVolume, Volume
 
 if TYPE_CHECKING:
     from raymarch.fitting.fitter import Fitter
@@ -111,8 +111,9 @@ class VolumeSource(Source):
         begin: DefaultLook | None = None,
         window: tuple[float, float] | None = None,
     ) -> None:
+        self.seen: Volume = SHOWN_VOLUME("volume", volume)
+        volume = volume if getattr(volume, "is_colour", True) else self.seen
         self.volume, self.views = volume, views
-        self.seen: Volume = VOLUME("volume", volume)
         self.begin = begin = begin or default_look(volume)
         march, kind = begin.march, begin.kind
         self._side = march.supersample or 1

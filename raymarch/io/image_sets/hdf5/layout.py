@@ -17,9 +17,11 @@ from raymarch.io.files.strict import parse_record
 from raymarch.io.image_sets.frames import require_few
 from raymarch.io.image_sets.json_values import read_number
 from raymarch.views.world_origin import moved_pose
+from raymarch.volumes.samples import ALPHA, CHANNEL_NAMES
 
 FORMAT = "raymarch-images"
-VERSION = 1
+PLAIN_VERSION, VERSION = 1, 2  # of colours in 8 bits; of channels in 32-bit floats
+CHANNELS_NOTE = ("images", "channels")  # their names with commas between; of colours there is none
 MAX_COEFFICIENTS = 8
 TABLES = {  # a row a view, but for points; and the shape and type of a row
     "sizes": ((4,), "<i8"),
@@ -56,6 +58,19 @@ def notes_of(file: h5py.File) -> dict[tuple[str, str], np.ndarray]:
     return {(owner, name): value for owner in owners for name, value in attributes(file[owner]).items()}
 
 
+def channels_in(file: h5py.File, path: object) -> tuple[str, ...]:
+    """Names of the channels of a file's images, none of colours; RaymarchError for what are none."""
+    owner, name = CHANNELS_NOTE
+    note = attributes(file[owner]).get(name)
+    if note is None:
+        return ()
+    if note.shape != () or note.dtype.kind != "S":
+        raise RaymarchError(f"{path}: attribute {name} of {owner} is {note.dtype}, want one text; {RESTORE_CURE}")
+    return CHANNEL_NAMES(
+        f"{path}: attribute {name} of {owner}", tuple(note.tolist().decode(errors="replace").split(","))
+    )
+
+
 def check_tables(file: h5py.File, path: object) -> dict[str, np.ndarray]:
     """Tables of a file once their shapes, types and sizes of images are those of the layout; else RaymarchError."""
     count = file["sizes"].shape[0] if file["sizes"].shape else 0
@@ -69,11 +84,14 @@ def check_tables(file: h5py.File, path: object) -> dict[str, np.ndarray]:
     tables = {name: np.asarray(file[name][()]) for name in TABLES}
     width, height, channels, masked = tables["sizes"].T
     plain = (width >= 1) & (height >= 1) & (width <= MAX_PIXELS) & (height <= MAX_PIXELS)
-    plain &= (width * np.where(plain, height, 0) <= MAX_PIXELS) & np.isin(channels, (3, 4)) & np.isin(masked, (0, 1))
+    names = channels_in(file, path)
+    depths, width_of_number = ((len(names),), 4) if names else ((3, 4), 1)
+    plain &= (width * np.where(plain, height, 0) <= MAX_PIXELS) & np.isin(channels, depths) & np.isin(masked, (0, 1))
     if not plain.all():
         row = tables["sizes"][np.argmin(plain)].tolist()
-        raise RaymarchError(f"{path}: sizes have {row}, want width, height, 3 or 4, 0 or 1; {RESTORE_CURE}")
-    for name, sizes in (("images", width * height * channels), ("masks", width * height * masked)):
+        wanted = " or ".join(map(str, depths))
+        raise RaymarchError(f"{path}: sizes have {row}, want width, height, {wanted}, 0 or 1; {RESTORE_CURE}")
+    for name, sizes in (("images", width * height * channels * width_of_number), ("masks", width * height * masked)):
         dataset = file[name]
         if dataset.dtype.str != "|u1" or dataset.shape != (sizes.sum(),):
             raise RaymarchError(
@@ -113,8 +131,8 @@ def _optional_tables(file: h5py.File, count: int, points: int, path: object) -> 
     return tables
 
 
-def check_record(text: bytes, count: int, points: int, path: object) -> dict[str, Any]:
-    """Record of names, lenses and splits of `count` views; RaymarchError where it is not one."""
+def check_record(text: bytes, count: int, points: int, path: object, colours: int = 3) -> dict[str, Any]:
+    """Record of names, lenses and splits of `count` views of so many colours; RaymarchError where it is not one."""
     where = f"{path}: record"
     record = parse_record(text, where, 8 * MAX_SPLITS, RESTORE_CURE)
     for name in ("names", "lenses"):
@@ -130,16 +148,21 @@ def check_record(text: bytes, count: int, points: int, path: object) -> dict[str
     if not isinstance(splits, dict) or not 0 < len(splits) <= MAX_SPLITS:
         raise RaymarchError(f"{where}: splits is {short_value(splits)}, want one or more by name; {RESTORE_CURE}")
     for name, split in splits.items():
-        _require_split(split, count, points, f"{where}: split {short_value(name)}")
+        _require_split(split, count, points, f"{where}: split {short_value(name)}", colours)
     return record
 
 
-def _require_split(split: object, count: int, points: int, where: str) -> None:
+def _require_split(split: object, count: int, points: int, where: str, colours: int) -> None:
     split = split if isinstance(split, dict) else {}
     views = split.get("views")
     if not isinstance(views, list) or not views or not all(type(i) is int and 0 <= i < count for i in views):
         raise RaymarchError(f"{where}: views is {short_value(views)}, want numbers of 0 to {count - 1}; {RESTORE_CURE}")
-    for name, wanted, most in (("background", 3, None), ("box", 6, None), ("origin", 3, None), ("points", 2, points)):
+    for name, wanted, most in (
+        ("background", colours, None),
+        ("box", 6, None),
+        ("origin", 3, None),
+        ("points", 2, points),
+    ):
         value = split.get(name)
         if value is None and name != "background":
             continue
@@ -156,6 +179,11 @@ def _require_split(split: object, count: int, points: int, where: str) -> None:
                 raise RaymarchError(f"{where}: bounds has {near}, {far}, want 0 < near < far; {RESTORE_CURE}")
     if not isinstance(split.get("source"), str):
         raise RaymarchError(f"{where}: source is {short_value(split.get('source'))}, want a text; {RESTORE_CURE}")
+
+
+def colours_of(channels: tuple[str, ...]) -> int:
+    """Count of a background's numbers: 3 of colours, else one a channel but alpha."""
+    return len([name for name in channels if name != ALPHA]) if channels else 3
 
 
 def row_of(camera: Camera) -> dict[str, np.ndarray]:

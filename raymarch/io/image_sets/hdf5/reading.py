@@ -22,15 +22,18 @@ from raymarch.io.image_sets.hdf5.layout import (
     PIXEL_DATASETS,
     VERSION,
     camera_of,
+    channels_in,
     check_record,
     check_tables,
+    colours_of,
     notes_of,
 )
 from raymarch.io.image_sets.read_options import ReadOptions
 from raymarch.views.image_arrays import gather_images
-from raymarch.views.resize import shrink, shrink_mask
+from raymarch.views.resize import shrink, shrink_channels, shrink_mask
 from raymarch.views.views import Views, require_colour
 from raymarch.views.world_origin import moved_box, moved_points, new_origin
+from raymarch.volumes.samples import ALPHA
 
 BLOCK_BYTES = 1 << 24  # bytes that are read, and digested, at a time
 
@@ -57,13 +60,14 @@ def views_of(path: Path, options: ReadOptions) -> Views:
         less = options.downscale
         small = {i: camera if less == 1 else camera.scaled(1 / less) for i, camera in cameras.items()}
         _require_room([small[i] for i in chosen["views"]], tables["sizes"][chosen["views"]], path, options.for_fit)
-        images, masks, depths = _pixels(file, tables, small, path)
+        names = channels_in(file, path)
+        images, masks, depths = _pixels(file, tables, small, path, names)
         views, points, box = chosen["views"], chosen.get("points"), chosen.get("box")
         return Views(
             [small[i] for i in views],
             gather_images([images[i] for i in views]),
             _names(record, views),
-            require_colour(chosen["background"]),
+            chosen["background"] if names else require_colour(chosen["background"]),
             str(path),
             masks=[masks.get(i) for i in views],
             points=moved_points(tables["points"][slice(*points)], origin) if points else None,
@@ -72,13 +76,15 @@ def views_of(path: Path, options: ReadOptions) -> Views:
             bounds=_bounds(chosen),
             depths=_scaled([depths.get(i) for i in views], options.depth_unit) if options.depths else None,
             sightings=_sightings(tables, views, points) if options.depths else None,
+            channels=names,
         )
 
 
 def _opened_record(file: h5py.File, path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     tables = check_tables(file, path)
     text = file["record"][()]
-    return tables, check_record(bytes(text), len(tables["sizes"]), len(tables["points"]), path)
+    colours = colours_of(channels_in(file, path))
+    return tables, check_record(bytes(text), len(tables["sizes"]), len(tables["points"]), path, colours)
 
 
 def _split_views(splits: dict[str, dict], split: str, count: int, path: Path) -> dict[str, Any]:
@@ -148,14 +154,19 @@ def _require_room(cameras: Sequence[Camera], full: np.ndarray, path: Path, for_f
     if len(channels) > 1:
         raise RaymarchError(f"{path}: some images have alpha and some none; choose a split where all are alike")
     pixels = sum(camera.width * camera.height for camera in cameras)
-    held = pixels * (channels.pop() + 1)
+    numbers = channels.pop()
+    held = pixels * (numbers + 1) if numbers in (3, 4) else 4 * pixels * (numbers + 1)
     needed = held + 30 * int(full[:, :2].prod(axis=1).max())
     cure = "take fewer or smaller ones" + (", or for_fit=False where they are not to be fitted" if for_fit else "")
     require_images(f"{path}: its {len(cameras)} images", pixels, cure, held=needed, stored=4 * pixels * for_fit)
 
 
 def _pixels(
-    file: h5py.File, tables: dict[str, np.ndarray], cameras: dict[int, Camera], path: Path
+    file: h5py.File,
+    tables: dict[str, np.ndarray],
+    cameras: dict[int, Camera],
+    path: Path,
+    names: tuple[str, ...] = (),
 ) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[int, np.ndarray]]:
     """Images and masks of views, each as large as its camera, and depth images as they are, once all of the file is
     what its digest says."""
@@ -169,7 +180,8 @@ def _pixels(
         seen, at = hashlib.sha256(), 0
         for i, (width, height, channels, masked) in enumerate(tables["sizes"].tolist()):
             depth = channels if name == "images" else masked
-            size = width * height * depth
+            floats = bool(names) and name == "images"
+            size = width * height * depth * (4 if floats else 1)
             wanted = i in cameras and size > 0
             kept = np.empty(size if wanted else 0, np.uint8)
             for first in range(0, size, BLOCK_BYTES):
@@ -179,7 +191,14 @@ def _pixels(
                     kept[first : first + len(block)] = block
             at += size
             if wanted:
-                found[name][i] = _shape_pixels(kept.reshape(height, width, depth), cameras[i])
+                if floats:
+                    image, (wide, high) = (
+                        kept.view("<f4").reshape(height, width, depth),
+                        (cameras[i].width, cameras[i].height),
+                    )
+                    found[name][i] = shrink_channels(image.astype(np.float32), wide, high, names[-1] == ALPHA)
+                else:
+                    found[name][i] = _shape_pixels(kept.reshape(height, width, depth), cameras[i])
         parts[name] = _part(file[name], seen.hexdigest())
     depths = {}
     if DEPTH_DATASET in file:

@@ -62,6 +62,7 @@ class _Writer:
 
     def __init__(self, file: h5py.File) -> None:
         self.splits: dict[str, dict[str, object]] = {}
+        self._channels: tuple[str, ...] = ()
         self._file = file
         self._rows: dict[str, list[np.ndarray]] = {name: [] for name in layout.TABLES}
         self._names: list[str] = []
@@ -75,6 +76,10 @@ class _Writer:
 
     def add(self, name: str, views: Views) -> None:
         """Views of a split."""
+        if self.splits and tuple(views.channels) != self._channels:
+            here, before = (", ".join(one) or "red, green, blue" for one in (views.channels, self._channels))
+            raise RaymarchError(f"split {name} has the channels {here}, another {before}; write them to two files")
+        self._channels = tuple(views.channels)
         which = [self._view(views, i) for i in range(len(views))]
         self.splits[name] = {
             "views": which,
@@ -90,7 +95,8 @@ class _Writer:
             self._sightings.update((which[view], first + point) for view, point in views.sightings.tolist())
 
     def _view(self, views: Views, i: int) -> int:
-        camera, image, mask = views.cameras[i], np.ascontiguousarray(views.image(i)), views.mask(i)
+        camera, mask = views.cameras[i], views.mask(i)
+        image = np.ascontiguousarray(views.image(i), "<f4" if views.channels else np.uint8)
         size = np.array([camera.width, camera.height, image.shape[2], mask is not None], "<i8")
         row = {"sizes": size, **layout.row_of(camera)}
         row = {name: np.ascontiguousarray(value, layout.TABLES[name][1]) for name, value in row.items()}
@@ -149,10 +155,12 @@ class _Writer:
             parts[name] = array.dtype.str, list(array.shape), hashlib.sha256(array.tobytes()).hexdigest()
         notes = {
             ("/", "format"): np.array(layout.FORMAT.encode()),
-            ("/", "format_version"): np.array(layout.VERSION, "<i8"),
+            ("/", "format_version"): np.array(layout.VERSION if self._channels else layout.PLAIN_VERSION, "<i8"),
         }
-        for (_, name), value in notes.items():
-            self._file.attrs.create(name, value)
+        if self._channels:
+            notes[layout.CHANNELS_NOTE] = np.array(",".join(self._channels).encode())
+        for (owner, name), value in notes.items():
+            self._file[owner].attrs.create(name, value)
         self._file.attrs.create("digest", np.array(digest_of(parts, notes)))
 
 

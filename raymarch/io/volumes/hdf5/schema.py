@@ -14,19 +14,20 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.io.files.hdf5 import MAX_CHUNK, RESTORE_CURE, attributes
 from raymarch.io.volumes.hdf5.provenance import provenance_text, require_short
-from raymarch.views.views import require_colour
 from raymarch.volumes.activation import COLOURS, DENSITIES, Activation
 from raymarch.volumes.bricks import BRICK_SHAPE, BRICK_SIDE, Bricks, table_shape
-from raymarch.volumes.samples import CHANNELS, SHAPE
+from raymarch.volumes.channels import background_of_channels
+from raymarch.volumes.samples import CHANNEL_NAMES, CHANNELS, COLOUR_CHANNELS, SHAPE
 from raymarch.volumes.volume import Volume
 
 FORMAT = "raymarch-volume"
-PLAIN_VERSION, VERSION = 1, 4  # of one dense array a quantity; of nested boxes, NDC or bricks
+PLAIN_VERSION, OTHER_VERSION = 1, 4  # of one dense array a quantity; of nested boxes, NDC or bricks
+VERSION = 5  # of other channels than red, green and blue
 DATASETS = ("density", "features", "world_from_index", "background", "provenance")
 TABLE = "table"  # of bricks, which a sparse volume has besides
 AXES = {"density": "brick, x, y, z", "features": "brick, x, y, z, channel"}
 BASIS = "real spherical harmonics"
-CHANNEL_ORDER = "3 k + c"
+CHANNEL_NAMES_NOTE = ("features", "channel_names")  # with commas between; of colours there is none
 FLOAT_TYPES = ("<f4", "<f8")
 Notes = dict[tuple[str, str], np.ndarray]
 
@@ -44,7 +45,7 @@ def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndar
         **({} if bricks is None else {"table": np.ascontiguousarray(bricks.table, "<i4")}),
         **samples,
         "world_from_index": np.array(volume.world_from_index, "<f8"),
-        "background": np.array(require_colour(volume.background), "<f8"),
+        "background": np.array(background_of_channels(volume.channels, volume.background), "<f8"),
         "provenance": provenance_text(volume.provenance, path),
     }
 
@@ -55,11 +56,14 @@ def notes_of(volume: Volume) -> Notes:
     own: dict[tuple[str, str], Any] = {("density", "boxes"): volume.boxes} if volume.boxes > 1 else {}
     if volume.ndc_from_world is not None:
         own = {("world_from_index", "ndc_from_world"): volume.ndc_from_world}
+    version = PLAIN_VERSION if volume.bricks is None and not own else OTHER_VERSION
+    if not volume.is_colour:
+        own, version = {**own, CHANNEL_NAMES_NOTE: ",".join(volume.channels)}, VERSION
     unit = "world unit" if volume.ndc_from_world is None else "unit of NDC"
     values: dict[tuple[str, str], Any] = {
         **own,
         ("/", "format"): FORMAT,
-        ("/", "format_version"): PLAIN_VERSION if volume.bricks is None and not own else VERSION,
+        ("/", "format_version"): version,
         ("density", "axes"): "x, y, z",
         ("density", "activation"): activation.density_rule.name,
         ("density", "shift"): float(activation.shift),
@@ -69,7 +73,7 @@ def notes_of(volume: Volume) -> Notes:
         ("features", "activation"): activation.colour_rule.name,
         ("features", "basis"): BASIS,
         ("features", "degree"): volume.degree,
-        ("features", "channels"): CHANNEL_ORDER,
+        ("features", "channels"): f"{volume.colours} k + c",
         ("world_from_index", "unit"): unit,
         ("provenance", "encoding"): "JSON",
         **brick_notes_of(volume),
@@ -116,14 +120,15 @@ def names_in(file: h5py.File) -> list[str]:
 def check_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     """All attributes, once shapes, types and attributes are those of the format; else RaymarchError."""
     (_require_arrays if "table" not in file else require_shapes)(file, path, FLOAT_TYPES)
-    names, channels = names_in(file), file["features"].shape[-1]
-    require_place(file, path)
+    names, count = names_in(file), file["features"].shape[-1]
+    channels = channels_in(file, path)
+    require_place(file, path, len(channels))
     require_short(file["provenance"].dtype.itemsize)
     notes = {(owner, name): value for owner in ("/", *names) for name, value in attributes(file[owner]).items()}
-    degree = round((channels / 3) ** 0.5) - 1
+    degree = round((count / len(channels)) ** 0.5) - 1
     wanted: dict[tuple[str, str], object] = {
         ("features", "basis"): BASIS.encode(),
-        ("features", "channels"): CHANNEL_ORDER.encode(),
+        ("features", "channels"): f"{len(channels)} k + c".encode(),
         ("features", "degree"): degree,
     }
     needed = [*wanted, *[("density", name) for name in ("activation", "shift", "scale")]]
@@ -149,9 +154,32 @@ def check_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     return notes
 
 
-def require_place(file: h5py.File, path: str | os.PathLike[str]) -> None:
+def channels_in(file: h5py.File, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Names of the channels, unless a file says otherwise red, green and blue; RaymarchError for what are none, and for
+    features that are not as many."""
+    owner, name = CHANNEL_NAMES_NOTE
+    note = attributes(file[owner]).get(name)
+    channels: tuple[str, ...] = COLOUR_CHANNELS
+    if note is not None:
+        if note.shape != () or note.dtype.kind != "S":
+            raise RaymarchError(f"{path}: attribute {name} of {owner} is {note.dtype}, want one text; {RESTORE_CURE}")
+        try:
+            channels = CHANNEL_NAMES(f"attribute {name} of {owner}", tuple(note.tolist().decode().split(",")))
+        except UnicodeDecodeError as error:
+            raise RaymarchError(f"{path}: attribute {name} of {owner} is no text; {RESTORE_CURE}") from error
+    features, wanted = file["features"], [n // 3 * len(channels) for n in CHANNELS]
+    if features.shape[-1] not in wanted:
+        kind = "float32 or float64"
+        raise RaymarchError(
+            f"{path}: features are {features.dtype} {features.shape}, want {kind} {file['density'].shape} and one of"
+            f" {wanted} channels; {RESTORE_CURE}"
+        )
+    return channels
+
+
+def require_place(file: h5py.File, path: str | os.PathLike[str], channels: int = 3) -> None:
     """RaymarchError unless place, background and provenance have the types and shapes that all volumes' have."""
-    for name, want in (("world_from_index", (4, 4)), ("background", (3,))):
+    for name, want in (("world_from_index", (4, 4)), ("background", (channels,))):
         if file[name].shape != want or file[name].dtype.str != "<f8":
             raise RaymarchError(
                 f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {RESTORE_CURE}"
@@ -180,7 +208,7 @@ def _require_arrays(file: h5py.File, path: str | os.PathLike[str], floats: tuple
             f"{RESTORE_CURE}"
         )
     last = features.shape[-1:]
-    if features.shape != shape + last or last[0] not in CHANNELS or features.dtype.str not in floats:
+    if len(features.shape) != 4 or features.shape != shape + last or features.dtype.str not in floats:
         raise RaymarchError(
             f"{path}: features are {features.dtype} {features.shape}, want float32 or float64 {shape} and one of"
             f" {CHANNELS} channels; {RESTORE_CURE}"
@@ -197,7 +225,7 @@ def require_shapes(file: h5py.File, path: str | os.PathLike[str], floats: tuple[
             f"{path}: density is {density.dtype} {density.shape}, want float32 or float64 (brick, 8, 8, 8); "
             f"{RESTORE_CURE}"
         )
-    if features.shape not in [(*density.shape, n) for n in CHANNELS] or features.dtype.str not in floats:
+    if features.shape[:-1] != density.shape or features.dtype.str not in floats:
         raise RaymarchError(
             f"{path}: features are {features.dtype} {features.shape}, want float32 or float64 {density.shape} and one"
             f" of {CHANNELS} channels; {RESTORE_CURE}"

@@ -22,7 +22,7 @@ from raymarch.io.volumes.format import Format, part_of
 from raymarch.io.volumes.hdf5 import scalar, schema
 from raymarch.io.volumes.hdf5.provenance import provenance_of
 from raymarch.io.volumes.summary import ScalarSummary, VolumeSummary
-from raymarch.views.views import require_colour
+from raymarch.volumes.channels import background_of_channels
 from raymarch.volumes.samples import BOXES
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.selection import EVERYTHING, Selection
@@ -81,13 +81,15 @@ def _read_volume(path: str | os.PathLike[str]) -> Volume:
         arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in schema.names_in(file)}
         if notes.pop(("/", "digest")).tolist() != schema.digest_of(arrays, notes):
             raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {RESTORE_CURE}")
+        channels = schema.channels_in(file, path)
         place = (
             arrays["world_from_index"],
             schema.activation_of(notes, path),
-            require_colour(arrays["background"].tolist()),
+            background_of_channels(channels, arrays["background"].tolist()),
             provenance_of(arrays["provenance"], path),
             schema.boxes_of(notes, path),
             schema.ndc_of(notes),
+            channels,
         )
         if schema.TABLE in file:
             return Volume.of_bricks(schema.bricks_of(arrays), schema.shape_of(notes, file, path), *place)
@@ -106,7 +108,8 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
         sparse = schema.TABLE in file
         samples = [file[name] for name in ("density", "features", schema.TABLE) if name in file]
         affine = require_affine(file["world_from_index"][()])
-        require_colour(file["background"][()].tolist())
+        channels = schema.channels_in(file, path)
+        background_of_channels(channels, file["background"][()].tolist())
         boxes = BOXES("boxes", schema.boxes_of(notes, path))
         shape = schema.shape_of(notes, file, path) if sparse else samples[0].shape
         (x, y, z), ndc = shape, schema.ndc_of(notes)
@@ -124,6 +127,7 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
             boxes,
             ndc is not None,
             len(samples[0]) if sparse else None,
+            channels,
         )
 
 

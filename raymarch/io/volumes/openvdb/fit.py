@@ -68,13 +68,15 @@ def grids_of_fit(volume: Volume) -> list[NewGrid]:
             chosen = which[kept]
             out = np.empty((len(chosen), LEAF_VOXELS, 3), np.float32)
             for at in range(0, len(chosen), BRICKS_AT_ONCE):
-                features = bricks.features[chosen[at : at + BRICKS_AT_ONCE]].reshape(-1, LEAF_VOXELS, volume.channels)
+                features = bricks.features[chosen[at : at + BRICKS_AT_ONCE]].reshape(
+                    -1, LEAF_VOXELS, volume.feature_count
+                )
                 out[at : at + BRICKS_AT_ONCE] = linear_of_srgb(mean_colours(volume, features))
             return out
 
         return numbers, inside, values
 
-    nothing = linear_of_srgb(mean_colours(volume, np.zeros(volume.channels)))
+    nothing = linear_of_srgb(mean_colours(volume, np.zeros(volume.feature_count)))
     return [
         NewGrid("density", np.zeros(1), volume.shape, density, {"class": "fog volume"}),
         NewGrid("Cd", nothing, volume.shape, colours, {"class": "unknown", "vector_type": "invariant"}),
