@@ -125,12 +125,14 @@ def render(
 
 
 def _write_file(out: str, images: Images, overwrite: bool) -> int:
-    """Exit code 0, once the only picture is written."""
+    """Exit code 0, once the only picture is written, or several side by side."""
+    import numpy as np
+
     from raymarch.io.images.write import write_png
 
-    for _, image, _ in images:
-        write_png(out, image, overwrite=overwrite)
-        output.print_result(f"{out}: {image.shape[1]} x {image.shape[0]} pixels")
+    image = np.concatenate([image for _, image, _ in images], axis=1)
+    write_png(out, image, overwrite=overwrite)
+    output.print_result(f"{out}: {image.shape[1]} x {image.shape[0]} pixels")
     return 0
 
 

@@ -91,6 +91,13 @@ panorama = click.option(
     help="One picture of all around, longitude by latitude, WIDTH by half as many pixels; from --position, the volume's"
     " middle if not given, its own middle toward --target.",
 )
+cubemap = click.option(
+    "--cubemap",
+    type=Whole(1, MAX_SIDE),
+    metavar="SIDE",
+    help="Six pictures of all around, SIDE pixels a side: a folder with px, nx, py, ny, pz and nz.png, as OpenGL has"
+    " them, or one .png with them side by side; from where --panorama is, pz toward --target.",
+)
 fov = click.option(
     "--fov", type=Real(1e-3, 179.99), help=f"Horizontal field of view [degree], {DEFAULT_FOV:g} if not given."
 )
@@ -113,23 +120,32 @@ class Viewpoints:
     target: list[float] | None = None
     fov: float | None = None
     panorama: int | None = None
+    cubemap: int | None = None
 
     @property
     def is_single(self) -> bool:
-        """Whether they are one picture, which may be one file."""
-        return self.position is not None or self.panorama is not None
+        """Whether they are one picture, or a cube map's six, which may be one file."""
+        return self.position is not None or self.sees_all_around
+
+    @property
+    def sees_all_around(self) -> bool:
+        """Whether they are a panorama or a cube map."""
+        return self.panorama is not None or self.cubemap is not None
 
     def require(self) -> None:
         """UsageError for options that do not go together."""
         of_set = self.data is not None and self.path is None
         if of_set + (self.orbit is not None) + (self.path is not None) + self.is_single != 1:
-            ways = "--position X,Y,Z, --panorama WIDTH, --views DATA, --orbit COUNT or --path spiral|cameras|FILE.json"
-            raise click.UsageError(f"say where to look from: {ways}, one of them")
+            ways = "--position X,Y,Z, --panorama WIDTH, --cubemap SIDE, --views DATA, --orbit COUNT or --path"
+            raise click.UsageError(f"say where to look from: {ways} spiral|cameras|FILE.json, one of them")
+        if self.panorama is not None and self.cubemap is not None:
+            raise click.UsageError("--panorama and --cubemap are two pictures of the same; leave one out")
         if (self.path == "cameras") != (self.data is not None) and self.path is not None:
             raise click.UsageError("--path cameras goes through those of --views DATA; give both, or another path")
         around = self.orbit is not None or self.path == "spiral" or self.is_single
-        if self.panorama is not None and self.orthographic:
-            raise click.UsageError("--panorama sees all around from one point, --orthographic from none; leave one out")
+        whole = "--panorama" if self.cubemap is None else "--cubemap"
+        if self.sees_all_around and self.orthographic:
+            raise click.UsageError(f"{whole} sees all around from one point, --orthographic from none; leave one out")
         if self.orthographic and not around:
             raise click.UsageError(
                 "--orthographic is for --orbit, --position and --path spiral; other cameras are what they are"
@@ -141,16 +157,16 @@ class Viewpoints:
             (
                 "--fov",
                 self.fov,
-                self.position is not None and self.panorama is None,
-                "--position without --panorama",
+                self.position is not None and not self.sees_all_around,
+                f"--position without {whole}",
                 "other cameras have their own",
             ),
             (
                 "--size",
                 self.size,
-                not of_set and self.panorama is None,
+                not of_set and not self.sees_all_around,
                 "--orbit, --position and --path",
-                "the cameras of --views DATA are what they are, and --panorama says its own width",
+                f"the cameras of --views DATA are what they are, and {whole} says its own width",
             ),
             ("--elevation", self.elevation, self.orbit is not None, "--orbit", "a spiral or a path has its own"),
             ("--frames", self.frames, self.path is not None, "--path", "--orbit COUNT says its own count"),
@@ -178,8 +194,8 @@ class Viewpoints:
         from raymarch.geometry.camera_path import reframe
 
         self.require()
-        if self.panorama is not None:
-            return [("0000", self._all_around(run, volume, look, points))]
+        if self.sees_all_around:
+            return self._all_around(run, volume, look, points)
         if self.position is not None:
             return [("0000", self._at(run, volume, look, points))]
         if self.data is not None and self.path is None:
@@ -199,14 +215,16 @@ class Viewpoints:
         how = {"up": self.up or look.up, "fov": self.fov or DEFAULT_FOV, "orthographic": self.orthographic}
         return ViewerCamera(position=self.position, target=target, width=width, height=height, **how).camera()  # type: ignore[arg-type]
 
-    def _all_around(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> Camera:
-        from raymarch.geometry.camera import Camera
+    def _all_around(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> list[tuple[str, Camera]]:
+        from raymarch.geometry.camera import CUBE_FACES, Camera
 
         if volume.ndc_from_world is not None and self.position is None:
             raise click.UsageError(f"{run} has no middle to look from; give --position X,Y,Z")
         middle = (points.min(0) + points.max(0)) / 2
-        eye = middle if self.position is None else self.position
-        return Camera.panorama(eye, self.target, self.up or look.up, width=self.panorama or IMAGE_SIDE)
+        eye, up = middle if self.position is None else self.position, self.up or look.up
+        if self.cubemap is not None:
+            return list(zip(CUBE_FACES, Camera.cubemap(eye, self.target, up, size=self.cubemap), strict=True))
+        return [("0000", Camera.panorama(eye, self.target, up, width=self.panorama or IMAGE_SIDE))]
 
     def _around(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> list[Camera]:
         from raymarch.errors import RaymarchError
@@ -292,7 +310,7 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
 def viewpoints(command: Any) -> Any:
     """Options of where to look from, given to a command as `viewpoints`, a record of them."""
     command = pack_options(Viewpoints, "viewpoints")(command)
-    of_one, of_many = (fov, target, panorama, position), (orthographic, size, frames, path, elevation, orbit)
+    of_one, of_many = (fov, target, cubemap, panorama, position), (orthographic, size, frames, path, elevation, orbit)
     for option in (*of_one, up, *of_many, split, views):
         command = option(command)
     return command

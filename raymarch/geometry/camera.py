@@ -39,6 +39,16 @@ FOV = with_cure(FOV, lambda fov: f"{fov:g} degrees are math.radians({fov:g})" if
 
 EXTENT = number(1 / MAX_COORDINATE, MAX_COORDINATE, unit="world unit")
 RIGID_ROUNDING = 1e-9  # up to which a pose that is made rigid is the one it was made of
+# Right, up and back of the cameras of a cube map, in the axes of the one that looks ahead, by the names of OpenGL's
+# faces (OpenGL 4.6, table 8.19), whose x is right, y up and z ahead.
+CUBE_FACES = {
+    "px": ((0, 0, 1), (0, 1, 0), (-1, 0, 0)),
+    "nx": ((0, 0, -1), (0, 1, 0), (1, 0, 0)),
+    "py": ((1, 0, 0), (0, 0, 1), (0, -1, 0)),
+    "ny": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
+    "pz": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "nz": ((-1, 0, 0), (0, 1, 0), (0, 0, -1)),
+}
 MOTION = array(4, 4, low=-MAX_COORDINATE, high=MAX_COORDINATE)
 
 
@@ -187,11 +197,36 @@ class Camera(ReadOnly):
             ([[4.0, 2.0], [6.0, 2.0]], [3.0, 2.0])
         """
         if target is None:
-            axis = np.eye(3)[np.argmin(np.abs(up))]
-            target = eye + axis - np.dot(axis, up) / max(np.dot(up, up), 1e-300) * np.asarray(up)
+            target = _level_target(eye, up)
         height = width // 2
         focal = (width / (2 * np.pi), height / np.pi)
         return cls(look_at(eye, target, up), focal, (width / 2, height / 2), width, height, Lens("equirectangular"))
+
+    @classmethod
+    @checked(eye=POSITION, target=optional(POSITION), up=POSITION, size=whole(1, MAX_SIDE))
+    def cubemap(
+        cls, eye: Numbers, target: Numbers | None = None, up: Numbers = (0, 0, 1), *, size: int = 512
+    ) -> list[Camera]:
+        """Six cameras at `eye` that see all around: faces of a cube map, `size` pixels a side, as OpenGL orders them.
+
+        They are px, nx, py, ny, pz, nz, which look right, left, up, down, ahead and back, each turned as in OpenGL's
+        specification: what is above is at the top of four of them, what is ahead at the bottom of the upper face and at
+        the top of the lower. Ahead is towards `target`, as the middle of `panorama` is.
+
+        Example:
+            >>> right, *_, ahead, back = Camera.cubemap((0, 0, 1), size=4)
+            >>> pixels, depth = ahead.project([(3.0, 0.0, 1.0), (3.0, -1.5, 2.5)])
+            >>> pixels.round(6).tolist(), depth.tolist(), right.project([(0.0, -2.0, 1.0)])[0].round(6).tolist()
+            ([[2.0, 2.0], [3.0, 1.0]], [3.0, 3.0], [[2.0, 2.0]])
+        """
+        if target is None:
+            target = _level_target(eye, up)
+        faces, ahead = [], look_at(eye, target, up)
+        for turn in CUBE_FACES.values():
+            pose = ahead.copy()
+            pose[:3, :3] = ahead[:3, :3] @ np.array(turn, float).T
+            faces.append(cls(pose, (size / 2, size / 2), (size / 2, size / 2), size, size))
+        return faces
 
     @property
     def position(self) -> np.ndarray:
@@ -248,6 +283,13 @@ class Camera(ReadOnly):
     def require_pixels(self, pixels: Numbers) -> np.ndarray:
         """Indices of pixels as an array; else RaymarchError."""
         return _indices(pixels, self.height * self.width)
+
+
+def _level_target(eye: Numbers, up: Numbers) -> np.ndarray:
+    """Point (3,) that is seen level from `eye`: across `up`, along the axis that is most so."""
+    axis = np.eye(3)[np.argmin(np.abs(up))]
+    target: np.ndarray = eye + axis - np.dot(axis, up) / max(np.dot(up, up), 1e-300) * np.asarray(up)
+    return target
 
 
 def _indices(pixels: Numbers, total: int) -> np.ndarray:

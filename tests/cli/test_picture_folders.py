@@ -178,3 +178,23 @@ def test_one_picture_may_be_one_file(tmp_path, monkeypatch, capsys):
     ):
         with pytest.raises(click.UsageError, match=said):
             cli.cli.main([*words, *more], standalone_mode=False)
+
+
+def test_a_cube_map_is_six_files_or_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("v.npy", np.arange(27.0).reshape(3, 3, 3))
+    words = ["render", "v.npy", "--cubemap", "4", "--position", "1,-9,1", "--out"]
+    for out in ("cube.png", "faces"):
+        assert cli.cli.main([*words, out], standalone_mode=False) == 0
+    told = capsys.readouterr().out
+    assert "cube.png: 24 x 4 pixels" in told and "faces: 6 images" in told
+    faces = [np.asarray(Image.open(f"faces/{name}.png")) for name in ("px", "nx", "py", "ny", "pz", "nz")]
+    np.testing.assert_array_equal(np.concatenate(faces, axis=1), np.asarray(Image.open("cube.png")))
+    for more, said in (
+        (["--size", "9"], "--cubemap says its own width"),
+        (["--fov", "40"], "--fov is for --position without --cubemap"),
+        (["--orthographic"], "leave one out"),
+        (["--panorama", "8"], "two pictures of the same"),
+    ):
+        with pytest.raises(click.UsageError, match=said):
+            cli.cli.main([*words, "cube.png", *more], standalone_mode=False)
