@@ -8,6 +8,8 @@ import json
 import math
 
 import numpy as np
+from types import SimpleNamespace
+
 import pytest
 from wires import CAMERA, FakeWire, around
 
@@ -265,7 +267,7 @@ class Nothing:
     """A frame maker that shows nothing."""
 
     def __init__(self, *_):
-        self.closed = False
+        self.closed, self.atlas = False, SimpleNamespace(busy=False, max_bytes=0)
 
     def scene(self):
         return {"type": "scene"}

@@ -132,9 +132,13 @@ class AtlasPacker:
         self._pulled = -math.inf if last else time.monotonic()
         return self.packed.part(index)
 
+    def follow(self, other: AtlasPacker) -> None:
+        """Stand in for another packer of the same volume: pages that have it keep it."""
+        self.key, self.packed, self.wanted, self._version = other.key, other.packed, other.wanted, other._version
+
     def close(self) -> None:
         """Give up what is not finished."""
-        self._work, self.wanted = None, False
+        self._work = None
 
     def _packing(self) -> Generator[float, None, Packed]:
         source, of = self.source, self.source.grid.shape
