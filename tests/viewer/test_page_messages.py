@@ -6,10 +6,9 @@ import gc
 import io
 import json
 import math
-
-import numpy as np
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from wires import CAMERA, FakeWire, around
 

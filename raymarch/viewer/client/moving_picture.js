@@ -5,8 +5,9 @@ const ASK_AFTER = 150; // ms after the first picture
 const TURNING = 200; // ms between words to the server that this page draws itself
 const SHARP = 120; // ms that one picture in full size may take as motion ends
 const SLOW = 8; // frames that are far too slow, after which the server draws
-const COVER = 100; // ms between what is known of how much a picture covers
-const COVER_WIDTH = 64; // pixels
+const COVER = 200; // ms between what is known of how much a picture covers
+const COVER_WIDTH = 40; // pixels
+const COVER_SHARE = 0.2; // of the pixels a side, from which on there is time for that
 
 class MovingPicture {
   constructor(viewer) {
@@ -169,7 +170,7 @@ class MovingPicture {
     raymarcher.draw(record, share, quick);
     picture.paintHere(raymarcher.canvas);
     const now = performance.now();
-    if (now - this.covered > COVER) {
+    if (now - this.covered > COVER && share > COVER_SHARE) {
       this.covered = now;
       picture.cover = raymarcher.cover(record, COVER_WIDTH);
     }
