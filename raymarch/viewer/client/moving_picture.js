@@ -5,6 +5,7 @@ const ASK_AFTER = 150; // ms after the first picture
 const TURNING = 200; // ms between words to the server that this page draws itself
 const SHARP = 120; // ms that one picture in full size may take as motion ends
 const SLOW = 8; // frames that are far too slow, after which the server draws
+const RESTING = 10000; // ms that it does so
 const COVER = 200; // ms between what is known of how much a picture covers
 const COVER_WIDTH = 40; // pixels
 const COVER_SHARE = 0.2; // of the pixels a side, from which on there is time for that
@@ -150,7 +151,7 @@ class MovingPicture {
         const took = performance.now() - begun;
         this.last = took;
         this.slow = isTooSlow(this.pace, took) ? this.slow + 1 : 0;
-        if (this.slow > SLOW) this.set("unable", "this browser's graphics are slower than the server");
+        if (this.slow > SLOW) this.rest();
         this.pace.took(took);
       }
     } catch (error) {
@@ -158,6 +159,13 @@ class MovingPicture {
     } finally {
       this.running = false;
     }
+  }
+
+  // Leaves it to the server for a while.
+  rest() {
+    this.slow = 0;
+    this.set("slow", "this browser's graphics are busy, or slower than the server");
+    this.resting = setTimeout(() => this.state === "slow" && this.set("ready"), RESTING);
   }
 
   // Marches the camera as it is now onto the picture.
@@ -203,6 +211,7 @@ class MovingPicture {
 
   end() {
     clearTimeout(this.asking);
+    clearTimeout(this.resting);
     this.parts.end();
     this.raymarcher?.end();
   }

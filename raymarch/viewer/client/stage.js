@@ -50,14 +50,16 @@ class Stage {
     viewer.on("camera", () => {
       this.toggles.flat.set(viewer.camera.orthographic, true);
       this.element.dataset.settled = false;
+      if (!(viewer.sender.moving && viewer.moving.draws)) soon();
     });
     viewer.on("drawn", ({ frames, rate, share }) => {
       Object.assign(this.element.dataset, { here: frames, rate: rate.toFixed(1), share, settled: false });
       this.sliceFrame = null;
       this.element.classList.remove("rm-flat");
+      this.draw(); // marks with the picture that they are of
     });
     viewer.on("drawing", () => (this.element.dataset.drawing = viewer.moving.state));
-    for (const event of ["camera", "drawn", "frame", "look", "photo", "redraw"]) viewer.on(event, soon);
+    for (const event of ["frame", "look", "photo", "redraw"]) viewer.on(event, soon);
     viewer.on("scene", (scene) => {
       this.toggles.cameras.hidden = !viewer.frusta.cameras.length;
       this.toggles.flat.set(viewer.camera.orthographic, true);
