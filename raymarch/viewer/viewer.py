@@ -95,9 +95,14 @@ class Viewer(Closing):
         return any(page.moving for page in self.pages.values())
 
     @property
+    def drawing(self) -> bool:
+        """Whether a page waits for a picture."""
+        return any(page.busy for page in self.pages.values())
+
+    @property
     def busy(self) -> bool:
         """Whether a page waits for a picture, or for what it draws itself."""
-        return self.maker.atlas.busy or any(page.busy for page in self.pages.values())
+        return self.drawing or self.maker.atlas.busy
 
     def _greet(self) -> None:
         """Say to all pages, and to those that come, what is shown."""

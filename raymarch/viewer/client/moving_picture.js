@@ -6,6 +6,7 @@ const TURNING = 200; // ms between words to the server that this page draws itse
 const SHARP = 120; // ms that one picture in full size may take as motion ends
 const SLOW = 8; // frames that are far too slow, after which the server draws
 const RESTING = 10000; // ms that it does so
+const GONE = "the GPU is gone";
 const COVER = 200; // ms between what is known of how much a picture covers
 const COVER_WIDTH = 40; // pixels
 const COVER_SHARE = 0.2; // of the pixels a side, from which on there is time for that
@@ -25,7 +26,7 @@ class MovingPicture {
   // Another scene: what was packed of another volume is of no use.
   begin(atlas) {
     clearTimeout(this.asking);
-    this.looked = this.frame = null;
+    this.asking = this.looked = this.frame = null;
     if (!atlas || this.state === "unable") return;
     if (atlas.key !== this.key) {
       this.parts.end();
@@ -86,7 +87,8 @@ class MovingPicture {
       if (this.raymarcher) this.raymarcher.setVolume(volume);
       else this.raymarcher = this.made(volume);
       Object.assign(this, { record, keyOf: key, looked: null });
-      this.set("ready");
+      if (this.raymarcher.gl.isContextLost()) this.set("lost", GONE);
+      else if (this.state !== "slow") this.set("ready");
     } catch (error) {
       this.set("unable", error.message);
     }
@@ -96,7 +98,7 @@ class MovingPicture {
     const canvas = element("canvas", { width: 1, height: 1 });
     canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
-      this.set("lost", "the GPU is gone");
+      this.set("lost", GONE);
     });
     canvas.addEventListener("webglcontextrestored", () => {
       this.raymarcher.prepare();
