@@ -1,9 +1,11 @@
 """Viewer, measured from a page's side: first picture, frames a second, answers, and what a fit loses by being watched.
 
-    python benchmarks/viewer.py [--seconds 6] [--size 800x600] [--rounds 5] [--steps 100]
+    python benchmarks/viewer.py [--seconds 6] [--size 800x600] [--rounds 5] [--steps 100] [--fit-alone]
 
-The fit is run unseen, looked at by a page that rests, and by one that moves, in turns, so that whatever else the
-machine does falls on all three alike; what is printed are medians of the ratios of their steps a second.
+The fit is run unseen, looked at by a page that rests, by one that moves and draws itself, as a browser with WebGL2
+does, and by one that moves and has the server draw, in turns, so that whatever else the machine does falls on all four
+alike; what is printed are medians of the ratios of their steps a second. What such a page draws itself is drawn
+elsewhere, on a GPU: none of it is drawn here. `tests/viewer/test_moving_picture.py` has the pictures.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class Page:
         self.link = connect(f"ws://{host}/ws?{query}", origin=f"http://{host}", max_size=None, compression=None)
         self.size, self.id, self.frames, self.pongs = size, 0, [], []
         self.scene, self.asked = None, {}
+        self.atlas, self.left, self.volumes, self.atlas_bytes = None, [], 0, 0
         self.thread = threading.Thread(target=self.listen, daemon=True)
         self.thread.start()
 
@@ -55,10 +58,29 @@ class Page:
                     self.scene = header
                 elif header["type"] == "frame":
                     self.frames.append((now, header, rest))
+                elif header["type"] == "atlas":
+                    self.take_atlas(header, rest)
                 elif header["type"] == "pong":
                     self.pongs.append(now - self.asked.pop(header["id"]))
         except Exception:  # the server is gone, and with it the measurement is over
             return
+
+    def take_atlas(self, header: dict, data: bytes | None) -> None:
+        """Pull the parts of a volume that is announced, one after the other."""
+        if "parts" in header and header["version"] != self.atlas:
+            self.atlas, self.left = header["version"], list(range(header["parts"]))
+        elif header.get("version") == self.atlas and header.get("part") in self.left:
+            self.left.remove(header["part"])
+            self.atlas_bytes += len(data or b"")
+            self.volumes += not self.left
+        if self.left:
+            self.link.send(json.dumps({"type": "atlas", "version": self.atlas, "part": self.left[0]}))
+
+    def draw_here(self) -> None:
+        """As a page that draws itself: it wants the volume, and says that no picture need be drawn."""
+        if self.atlas is None:
+            self.link.send(json.dumps({"type": "atlas"}))
+        self.link.send(json.dumps({"type": "turning"}))
 
     def wait(self, what, seconds=120.0):
         until = time.perf_counter() + seconds
@@ -148,13 +170,20 @@ def drag(page: Page, seconds: float) -> None:
     print(f"dragging       {len(frames) / seconds:.1f} frames/s, {wide:.0f} pixels wide, longest gap {gap:.0f} ms")
 
 
-def steering(url: str, size: tuple[int, int], watched, moving, over, out) -> None:
-    """Somebody at a page, in a process of their own: moves while told to, asks for answers while that counts."""
+def steering(url: str, size: tuple[int, int], watched, moving, here, over, out) -> None:
+    """Somebody at a page, in a process of their own: moves while told to, `here` where the page draws itself, and asks
+    for answers while that counts."""
     page = Page(url, size)
     page.wait(lambda: page.scene)
     page.look(0.0, False)
-    begun, answers, moved, frames = time.perf_counter(), [], 0.0, 0
+    begun, answers, moved, frames, turned = time.perf_counter(), [], 0.0, 0, False
     while not over.is_set():
+        if here.is_set():
+            if not turned or page.id % 8 == 0:
+                page.draw_here()
+        elif turned:
+            page.look(time.perf_counter() - begun, False)
+        turned = here.is_set()
         if moving.is_set():
             page.look(time.perf_counter() - begun, True)
             moved += 1 / 40
@@ -165,31 +194,36 @@ def steering(url: str, size: tuple[int, int], watched, moving, over, out) -> Non
             frames += len(page.frames) if moving.is_set() else 0
         page.pongs.clear()
         page.frames.clear()
-    out.put((answers, frames / max(moved, 1e-9)))
+    out.put((answers, frames / max(moved, 1e-9), page.volumes, page.atlas_bytes))
 
 
 def of_fit(size: tuple[int, int], rounds: int, steps: int) -> None:
-    """Steps a second of one fit: unseen, watched at rest, watched by somebody who moves; and answers meanwhile."""
+    """Steps a second of one fit: unseen, watched at rest, and by somebody who moves; and answers meanwhile."""
     views = rm.load_views(SCENE, split="train")
-    speeds: dict[str, list[float]] = {"unseen": [], "at rest": [], "moving": []}
+    speeds: dict[str, list[float]] = {"unseen": [], "at rest": [], "turned": [], "moving": []}
     shares: dict[str, list[float]] = {name: [] for name in speeds}
+    work: dict[str, list[float]] = {name: [] for name in speeds}  # steps a second of this process on the processors
     spawn = multiprocessing.get_context("spawn")
-    watched, moving, over, out = spawn.Event(), spawn.Event(), spawn.Event(), spawn.Queue()
+    watched, moving, here, over = spawn.Event(), spawn.Event(), spawn.Event(), spawn.Event()
+    out = spawn.Queue()
     settings = rm.preset("quick", steps=100_000, levels=((0.0, 1.0),), resolution=96)
     with Fitter(views, settings) as fitter, FitViewer(ServerProcess()) as viewer:
         viewer.attach(fitter)
-        somebody = spawn.Process(target=steering, args=(viewer.url, size, watched, moving, over, out), daemon=True)
+        somebody = spawn.Process(
+            target=steering, args=(viewer.url, size, watched, moving, here, over, out), daemon=True
+        )
         somebody.start()
         warm_up(fitter, viewer)
         for _ in range(rounds):
             for name, found in speeds.items():
                 (moving.set if name == "moving" else moving.clear)()
+                (here.set if name == "turned" else here.clear)()
                 until = time.perf_counter() + 1.0  # so that nobody counts as moving any more, or all do
                 while time.perf_counter() < until:
                     fitter.step()
                     viewer.between(fitter)
                 (watched.clear if name == "unseen" else watched.set)()
-                since, spent = time.perf_counter(), 0.0
+                since, spent, used = time.perf_counter(), 0.0, time.process_time()
                 for _ in range(steps):
                     fitter.step()
                     if name != "unseen":
@@ -197,18 +231,23 @@ def of_fit(size: tuple[int, int], rounds: int, steps: int) -> None:
                         viewer.between(fitter)
                         spent += time.perf_counter() - begun
                 found.append(steps / (time.perf_counter() - since))
+                work[name].append(steps / (time.process_time() - used))
                 shares[name].append(spent / (time.perf_counter() - since))
                 watched.clear()
         over.set()
-        answers, rate = out.get(timeout=30)
+        answers, rate, volumes, size_of_all = out.get(timeout=30)
         somebody.join()
-    for name in ("at rest", "moving"):
+    for name in ("at rest", "turned", "moving"):
         ratios = [b / a for a, b in zip(speeds["unseen"], speeds[name], strict=True)]
         listed, share = " ".join(f"{r:.2f}" for r in ratios), 100 * np.mean(shares[name])
+        cpu = np.median([b / a for a, b in zip(work["unseen"], work[name], strict=True)])
         print(
-            f"fit {name:10} {np.median(ratios):.2f} of its speed unseen ({listed}), {share:.0f} % of the time for pages"
+            f"fit {name:10} {np.median(ratios):.2f} of its speed unseen ({listed}), {cpu:.2f} by time on the"
+            f" processors, {share:.0f} % of the time for pages"
         )
     print(f"fit            {np.median(speeds['unseen']):.1f} steps/s unseen; {rate:.1f} frames/s for who moves")
+    each = size_of_all / max(volumes, 1) / 1e6
+    print(f"volumes        {volumes} were sent to who turned, each {each:.2f} MB")
     print(f"answers        {1e3 * np.percentile(answers, 95):.1f} ms (95 %), {1e3 * np.median(answers):.1f} ms (half)")
 
 
@@ -224,12 +263,14 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=6.0, help="of dragging")
+    parser.add_argument("--fit-alone", action="store_true", help="leave out what is not of a fit")
     parser.add_argument("--size", default="800x600")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=100, help="of the fit in each part of a round")
     given = parser.parse_args()
     width, height = (int(side) for side in given.size.split("x"))
-    of_volume((width, height), given.seconds)
+    if not given.fit_alone:
+        of_volume((width, height), given.seconds)
     of_fit((width, height), given.rounds, given.steps)
 
 

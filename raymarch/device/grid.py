@@ -26,7 +26,7 @@ from raymarch.device.memory import (
 from raymarch.device.pool import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import voxel_of
-from raymarch.kernels.field import copies, occupancy
+from raymarch.kernels.field import copies, occupancy, thinning
 from raymarch.kernels.field.occupancy import MAX_DISTANCE
 from raymarch.kernels.fit.reduce import reduce_slots
 from raymarch.kernels.integrator.kernel import Variant
@@ -36,6 +36,7 @@ from raymarch.volumes.storage import Dense, Sparse
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume
 
+MIN_WEIGHT = 1e-3  # over a voxel, of a sample that shows nothing, in the mean of colours
 SLAB_CELLS = 1 << 15  # cells whose values are looked up in a table at a time, if that holds one row of them
 MAX_EXACT_VOXELS = 1e5  # voxels from the origin beyond which single precision shows in the image
 log = logging.getLogger(__name__)
@@ -211,6 +212,34 @@ class Grid(Owner[Fields]):
         density, features = self.download()
         copies.empty_unoccupied(self.fields, density, *(empty or (-copies.MAX_RAW_DENSITY, self.activation.empty)))
         return density, features
+
+    def download_thinned(
+        self,
+        shape: Sequence[int],
+        box: int,
+        planes: tuple[int, int],
+        carved: bool = False,
+        empty: tuple[float, float] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Extinctions and features of a box of the level at `shape` samples, those of `planes` along x, from one to
+        before the other, as `thinning.thin_out` has them.
+
+        `carved`: whether samples that no occupied cell reads count as `download_carved` gives them.
+        """
+        per_box = (self.shape[0] // self.boxes, *self.shape[1:])
+        spacing = [(n - 1) / (m - 1) for n, m in zip(per_box, shape, strict=True)]
+        size = (planes[1] - planes[0], *shape[1:])
+        sigma = np.empty(size, runtime.dtype())
+        features = np.empty((*size, 3 * (self.degree + 1) ** 2), sigma.dtype)
+        rule = self.activation
+        faint = -1.0 if rule.density_rule.signed else MIN_WEIGHT / self.voxel
+        thinning.thin_out(
+            self.fields, self.variant, ti.Vector([box * per_box[0], planes[0], int(carved)]),
+            ti.Vector([n - 1.0 for n in per_box]), ti.Vector(spacing),
+            ti.Vector(list(empty or (-copies.MAX_RAW_DENSITY, rule.empty))),
+            ti.Vector([rule.shift, 1 / rule.scale, faint]), sigma, features,
+        )  # fmt: skip
+        return sigma, features
 
     # Occupancy: which cells may hold anything, and which do; what is marked as empty, marches leap over.
 

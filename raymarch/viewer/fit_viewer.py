@@ -122,9 +122,9 @@ REDRAW_INTERVAL = 1.0  # seconds between pictures of it while nobody moves
 class FitViewer(Closing):
     """Viewer of a running fit; `close` it, or use it in a `with`.
 
-    `between` is called between two steps and spends a share of the time on pages: 10 % while nobody moves there, 35 %
-    while somebody does. What the fit reads or writes is not touched, so it ends with the same bytes as one that nobody
-    looked at, unless its learning rates are changed.
+    `between` is called between two steps and spends a share of the time on pages: 10 % while nobody moves there, or
+    pages draw themselves what moves, 35 % while the server draws that. What the fit reads or writes is not touched, so
+    it ends with the same bytes as one that nobody looked at, unless its learning rates are changed.
 
     Attributes:
         control: what pages have asked of the fit, once `attach` has said which.
@@ -168,7 +168,7 @@ class FitViewer(Closing):
             return control.stopped
         self._share.stepped(viewer.moving)
         viewer.take()
-        if not viewer.busy and now - self._drawn > REDRAW_INTERVAL and fitter.steps_done > 0:
+        if not viewer.drawing and now - self._drawn > REDRAW_INTERVAL and fitter.steps_done > 0:
             self._drawn = now
             for page in viewer.pages.values():
                 page.draw()

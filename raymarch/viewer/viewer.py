@@ -15,6 +15,7 @@ from raymarch.viewer.pictures.page_pictures import Page
 from raymarch.viewer.server.wire import Wire
 
 SLICES_A_PAGE = 4  # slices of one page before another's: looks that differ mark empty space anew at each change
+PICTURES_A_PACK = 5  # slices of pictures and one of what pages draw themselves, while both wait
 IDLE_TIMEOUT = 0.25  # seconds between looks at what else there is, while no page says anything
 MAX_LOG_LINES = 5  # of what pages said wrong, in the time below; the others are counted
 LOG_INTERVAL = 60.0  # seconds
@@ -75,7 +76,7 @@ class Viewer(Closing):
         self.often: Callable[[], None] = lambda: None
         self._complaints = Complaints(lambda text: log.warning("viewer: %s", text))
         self._turn = 0
-        self.server.send(maker.scene(), hello=True)
+        self._greet()
 
     @property
     def url(self) -> str:
@@ -94,9 +95,19 @@ class Viewer(Closing):
         return any(page.moving for page in self.pages.values())
 
     @property
-    def busy(self) -> bool:
+    def drawing(self) -> bool:
         """Whether a page waits for a picture."""
         return any(page.busy for page in self.pages.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether a page waits for a picture, or for what it draws itself."""
+        return self.drawing or self.maker.atlas.busy
+
+    def _greet(self) -> None:
+        """Say to all pages, and to those that come, what is shown."""
+        self.maker.atlas.max_bytes = self.server.atlas_bytes
+        self.server.send(self.maker.scene(), hello=True)
 
     def say(self, header: dict[str, Any], to: int | None = None) -> None:
         """Send a message to one page, or to all."""
@@ -106,7 +117,7 @@ class Viewer(Closing):
         """Show another volume on all pages."""
         before, self.maker = self.maker, maker
         before.close()
-        self.server.send(maker.scene(), hello=True)
+        self._greet()
         for page in self.pages.values():
             page.show(maker)
 
@@ -129,13 +140,24 @@ class Viewer(Closing):
         while True:
             self.take()
             waiting = [number for number, page in self.pages.items() if page.busy]
-            if not waiting:
+            packs = self.maker.atlas.busy
+            if not waiting and not packs:
                 break
             self._turn += 1
-            self.pages[waiting[self._turn // SLICES_A_PAGE % len(waiting)]].work()
+            if packs and (not waiting or self._turn % PICTURES_A_PACK == 0):
+                self._pack()
+            else:
+                self.pages[waiting[self._turn // SLICES_A_PAGE % len(waiting)]].work()
             if time.perf_counter() - begun >= seconds:
                 break
         return time.perf_counter() - begun
+
+    def _pack(self) -> None:
+        """Pack a slice of what pages draw themselves."""
+        for header in self.maker.atlas.work():
+            for number, page in self.pages.items():
+                if page.wants_atlas:
+                    self.say(header, to=number)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Serve until `stop()` returns True; RaymarchError if the server's process has ended."""

@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -265,7 +266,7 @@ class Nothing:
     """A frame maker that shows nothing."""
 
     def __init__(self, *_):
-        self.closed = False
+        self.closed, self.atlas = False, SimpleNamespace(busy=False, max_bytes=0)
 
     def scene(self):
         return {"type": "scene"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 from wires import CAMERA, FakeWire, around
@@ -17,6 +18,7 @@ class Counter:
 
     name = "counter"
     closed = False
+    atlas = SimpleNamespace(busy=False, max_bytes=0)
 
     def look(self):
         return Look()

@@ -14,6 +14,8 @@ CAMERA = {"type": "camera", "id": 1, "position": [0, -4, 0], "width": 40, "heigh
 class FakeWire:
     """Wire of pages that tests play."""
 
+    atlas_bytes = 1 << 20
+
     def __init__(self):
         self.inbox, self.running, self.url, self.sent = Mailbox(), True, "", []
 

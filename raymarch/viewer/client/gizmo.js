@@ -67,7 +67,13 @@ function axisCross(viewer) {
     if (!ball) return;
     viewer.lookAlong(scaled(ball.way, -1)); // from that end
   });
-  viewer.on("camera", draw);
+  let waiting = null; // for the screen's next frame: a hand moves more often
+  viewer.on("camera", () => {
+    waiting ??= requestAnimationFrame(() => {
+      waiting = null;
+      draw();
+    });
+  });
   viewer.on("scene", draw);
   return canvas;
 }

@@ -26,7 +26,7 @@ class Picture {
   }
 
   take(header, bytes) {
-    if (header.id !== undefined && header.id < this.shown) return;
+    if (this.isPast(header)) return;
     const blob = new Blob([bytes], { type: `image/${header.format}` });
     // Not every browser knows these options.
     const asItIs = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
@@ -39,8 +39,27 @@ class Picture {
       });
   }
 
+  // Whether a frame is of the past: of an older camera than what is seen, or less than was drawn here of that camera.
+  isPast({ id, of, final, y = 0, x = 0, height }) {
+    if (id === undefined) return false;
+    const { moving, scene } = this.viewer;
+    if (id < this.shown || id < moving.floor) return true;
+    const part = x > 0 || y > 0 || (of && height < of[1]);
+    return Boolean(this.here && !final && !part && !scene?.fit && of && of[0] < this.here);
+  }
+
+  // Shows what was marched here, stretched over the canvas.
+  paintHere(marched) {
+    const { canvas, drawing } = this;
+    drawing.imageSmoothingEnabled = true;
+    drawing.imageSmoothingQuality = "medium";
+    drawing.drawImage(marched, 0, 0, canvas.width, canvas.height);
+    Object.assign(this, { final: false, here: marched.width, size: [marched.width, marched.height] });
+  }
+
   paint(header, image) {
-    if (header.id !== undefined && header.id < this.shown) return image.close();
+    if (this.isPast(header)) return image.close();
+    this.here = 0; // pixels across of what was drawn here and is still seen
     const { canvas, drawing } = this;
     const [width, height] = header.of ?? [image.width, image.height];
     const [left, top, across, down] = this.place(header, width, height);

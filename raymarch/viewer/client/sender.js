@@ -26,6 +26,11 @@ class Sender {
     clearTimeout(this.rest);
     if (moving) this.rest = setTimeout(() => this.flush(false), REST);
     this.moving = moving;
+    if (moving && this.viewer.moving.draws) {
+      clearTimeout(this.waiting);
+      this.waiting = null;
+      return this.viewer.moving.moved();
+    }
     const wait = Math.max(0, this.last + STEP - performance.now());
     this.waiting ??= setTimeout(() => this.flush(this.moving), wait);
   }
@@ -46,9 +51,15 @@ class Sender {
     if (changed) viewer.send({ type: "look", ...this.pending });
     this.pending = {};
     const { camera, view } = viewer;
-    this.sent.set(this.id, { camera: camera.copy(), view, time: now });
+    this.sent.set(this.id, { camera: camera.copy(), view, time: now, mode: viewer.lookNow.mode });
     viewer.send({ type: "camera", id: this.id, ...camera.message(), moving, ...(view === null ? {} : { view }) });
+    if (!moving) viewer.moving.rests(this.id);
     viewer.tell("sent");
+  }
+
+  // This page drew the picture itself, of a camera, so many ms after it moved.
+  drawnHere(camera, latency) {
+    Object.assign(this, { camera, latency, painted: performance.now() });
   }
 
   // A picture was painted: what was sent before it is of no use any more.

@@ -13,6 +13,7 @@ class Stage {
       aria: { label: "Picture: drag to orbit, ? for help" },
     });
     this.element.setAttribute("role", "application");
+    this.element.moving = viewer.moving; // for tests, and for whoever scripts the page
     this.compare = new Compare(viewer, this.element);
     this.card = element("div", { class: "rm-thumb", hidden: true });
     this.probe = new Probe(viewer, this.element);
@@ -49,8 +50,16 @@ class Stage {
     viewer.on("camera", () => {
       this.toggles.flat.set(viewer.camera.orthographic, true);
       this.element.dataset.settled = false;
+      if (!(viewer.sender.moving && viewer.moving.draws)) soon();
     });
-    for (const event of ["camera", "frame", "look", "photo", "redraw"]) viewer.on(event, soon);
+    viewer.on("drawn", ({ frames, rate, share }) => {
+      Object.assign(this.element.dataset, { here: frames, rate: rate.toFixed(1), share, settled: false });
+      this.sliceFrame = null;
+      this.element.classList.remove("rm-flat");
+      this.draw(); // marks with the picture that they are of
+    });
+    viewer.on("drawing", () => (this.element.dataset.drawing = viewer.moving.state));
+    for (const event of ["frame", "look", "photo", "redraw"]) viewer.on(event, soon);
     viewer.on("scene", (scene) => {
       this.toggles.cameras.hidden = !viewer.frusta.cameras.length;
       this.toggles.flat.set(viewer.camera.orthographic, true);

@@ -9,8 +9,9 @@ function statusLine(viewer) {
   const size = element("span", { title: "Resolution of the frame that is shown, and of the picture at rest" });
   const rate = element("span", { title: "Frames in the last second" });
   const delay = element("span", { title: "From a move to the first frame of it" });
+  const drawing = element("span", { class: "rm-drawing" });
   const what = element("span", { class: "rm-what" });
-  const made = element("div", { class: "rm-status" }, dot, state, size, rate, delay, what);
+  const made = element("div", { class: "rm-status" }, dot, state, size, rate, delay, drawing, what);
   made.setAttribute("role", "status");
   let link = "open";
 
@@ -24,7 +25,10 @@ function statusLine(viewer) {
     else state.textContent = settled ? "at rest" : moving || viewer.flight ? "moving" : "refining …";
     dot.className = `rm-dot rm-${link === "lost" ? "lost" : settled ? "settled" : "busy"}`;
     size.textContent = small ? `${picture.size.join(" × ")} of ${whole}` : whole;
-    rate.textContent = picture.rate > 1 && !settled ? `${picture.rate} fps` : "";
+    const fps = picture.here ? Math.round(viewer.moving.rate.rate) : picture.rate;
+    rate.textContent = fps > 1 && !settled ? `${fps} fps` : "";
+    drawing.textContent = viewer.moving.words;
+    drawing.title = state.title = viewer.moving.hint;
     delay.textContent = latency === null ? "" : latency < 2000 ? `${Math.round(latency)} ms` : seconds(latency / 1000);
   };
   const soon = throttled(show, 100);
@@ -38,7 +42,7 @@ function statusLine(viewer) {
     show();
   });
   viewer.on("frame", soon);
-  viewer.on("sent", soon);
+  for (const event of ["sent", "drawn", "drawing"]) viewer.on(event, soon);
   return made;
 }
 

@@ -17,6 +17,7 @@ class Viewer {
     this.camera = new ViewCamera();
     this.start = this.camera.copy();
     this.picture = new Picture(this);
+    this.moving = new MovingPicture(this);
     this.photos = new Photos(this);
     this.frusta = new Frusta(this);
     channel.onmessage = (header, bytes) => !this.ended && this.receive(header, bytes);
@@ -45,6 +46,7 @@ class Viewer {
     const { type } = header;
     if (type === "scene") this.takeScene(header);
     else if (type === "frame") this.picture.take(header, bytes);
+    else if (type === "atlas") this.moving.take(header, bytes);
     else if (type === "photo") this.photos.take(header, bytes);
     else if (type === "file") download(header.name, bytes);
     else if (type === "error" || type === "note") this.say(type, header.text);
@@ -185,6 +187,7 @@ class Viewer {
     this.ended = true;
     this.stop();
     this.sender.stop();
+    this.moving.end();
     this.channel.close?.();
   }
 }

@@ -25,6 +25,7 @@ const EDGES = [0, 1, 2].flatMap((axis) =>
 
 const PIECES = 24; // of a line, each as faint as what lies before it makes it
 const FAINTEST = 0.06; // of a line behind what is opaque
+const FAINTNESSES = 16; // that are told apart; pieces in a row that are as faint are one stroke
 
 // How much of a point of the world is hidden: what is seen fills a box, through which the way from the eye goes. Before
 // the box nothing hides it, but lines of a box, which are to leave the volume free, are as faint there as `front` says;
@@ -54,11 +55,13 @@ function hiddenBy(camera, picture, box, front = 0) {
 function strokeSegment(drawing, camera, from, to, hidden = null) {
   if (hidden) {
     const alpha = drawing.globalAlpha;
-    for (let i = 0; i < PIECES; i++) {
-      const [a, b] = [between(from, to, i / PIECES), between(from, to, (i + 1) / PIECES)];
-      const seen = 1 - hidden(between(a, b, 0.5));
-      drawing.globalAlpha = alpha * Math.max(seen, FAINTEST);
-      strokeSegment(drawing, camera, a, b);
+    const seen = (i) => Math.round(FAINTNESSES * (1 - hidden(between(from, to, (i + 0.5) / PIECES)))) / FAINTNESSES;
+    for (let first = 0, now = seen(0); first < PIECES; ) {
+      let [end, next] = [first + 1, now];
+      while (end < PIECES && (next = seen(end)) === now) end++;
+      drawing.globalAlpha = alpha * Math.max(now, FAINTEST);
+      strokeSegment(drawing, camera, between(from, to, first / PIECES), between(from, to, end / PIECES));
+      [first, now] = [end, next];
     }
     drawing.globalAlpha = alpha;
     return;

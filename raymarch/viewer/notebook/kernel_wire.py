@@ -16,6 +16,8 @@ from typing import Any
 from raymarch.errors import RaymarchError
 from raymarch.viewer.server.wire import Mailbox
 
+# of bricks that outputs draw themselves, before they are packed: Jupyter drops messages over 1 MB a second
+ATLAS_BYTES = 8 << 20
 Post = Callable[[dict[str, Any], "bytes | None"], None]
 MAX_PAGES = 16  # outputs of one view
 MAX_FRAMES_AHEAD = 3  # frames on their way to a page: more would be old when they come, as over a slow line
@@ -39,6 +41,7 @@ class KernelWire:
     """
 
     url = url_once = ""
+    atlas_bytes = ATLAS_BYTES
 
     def __init__(self, post: Post, wake: Callable[[], None]) -> None:
         self.inbox, self.post, self.wake = Mailbox(), post, wake

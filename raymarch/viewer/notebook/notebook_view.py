@@ -126,7 +126,9 @@ class NotebookView(Closing):
             return False
         try:
             if self._resting:
-                viewer.show(self._make())
+                again = self._make()
+                again.atlas.follow(viewer.maker.atlas)
+                viewer.show(again)
                 self._resting = False
                 self._only_so_many()
             viewer.work()

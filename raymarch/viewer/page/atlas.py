@@ -9,13 +9,15 @@ seen are free, and colours of what is nearly clear are coarse: they become what 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from raymarch.geometry.boxes import corners_of
 from raymarch.volumes.samples import CHANNELS
+from raymarch.volumes.storage import Sparse
 from raymarch.volumes.volume import Volume
 
 CELLS = 8  # cells along an edge of a brick
@@ -31,6 +33,8 @@ MAX_LOSS = 1e-3
 FAINT, DIM = 1 / 1024, 1 / 32
 COARSE = 51  # steps of a byte that a coarse colour is rounded to
 LIMIT = np.float32(3e38)
+SLAB_NUMBERS = 1 << 20  # of a part of a slab, which is worked on at a time
+GROUP_NUMBERS = 1 << 19  # of bricks that are quantised at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,18 @@ def least_raw(volume: Volume) -> float:
     return float(volume.activation.raw(MAX_LOSS / (across * (2 * volume.boxes - 1))))
 
 
+def seen_bricks(volume: Volume) -> int:
+    """Count of bricks of a volume that show something, about."""
+    least = least_raw(volume)
+    if isinstance(volume.samples, Sparse):
+        density = volume.samples.bricks.density
+        return int((density.reshape(len(density), -1).max(1) > least).sum()) if len(density) else 0
+    most = volume.density
+    for axis in (2, 1, 0):
+        most = np.maximum.reduceat(most, np.arange(0, most.shape[axis], CELLS), axis)
+    return int((most > least).sum())
+
+
 def pack_atlas(volume: Volume, steps: Steps = FINE) -> Atlas:
     """Atlas of a volume, dense or in bricks, of one box or nested ones, its numbers in `steps` of a byte.
 
@@ -90,43 +106,67 @@ def pack_atlas(volume: Volume, steps: Steps = FINE) -> Atlas:
         >>> atlas.count, atlas.table[0, 0, 0].tolist(), atlas.planes.shape
         (1, [1, 0, 0, 0], (4, 1, 9, 9, 9))
     """
+    return finish(packing(volume, steps))
+
+
+def finish(work: Generator[float, None, Any]) -> Any:
+    """What work in slices returns, done at once."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            return done.value
+
+
+def packing(volume: Volume, steps: Steps = FINE) -> Generator[float, None, Atlas]:
+    """`pack_atlas` in slices of some milliseconds; yields the share that is done."""
     channels, least = channels_of(volume), least_raw(volume)
     bx, by, bz = bricks_along(volume.box_shape)
     table = np.zeros((volume.boxes, bz, by, bx), np.uint32)
     ranges: list[np.ndarray] = []
     planes: list[np.ndarray] = []
     flat: list[tuple[tuple[int, ...], np.ndarray]] = []  # bricks of one value: where they are, and their ranges
-    for (box, a), values in _slabs(volume, channels):
-        kept = np.argwhere(values[0].max((2, 3, 4)) > least) if math.isfinite(least) else _every((by, bz))
-        kept = np.array([one for one in kept if not _is_hidden(volume, box, (a, *one))], int).reshape(-1, 2)
-        if not len(kept):
-            continue
-        bricks = values[:, kept[:, 0], kept[:, 1]]  # (channel, brick, x, y, z)
-        low, span, levels = quantise(bricks[:1], needed_samples(bricks[0], least), steps[:1])
-        if channels > 1:
-            opacity = opacity_beside(volume, bricks[0])
-            colours = quantise(bricks[1:], opacity >= FAINT, steps[1:])
-            levels_of_dim = np.rint(colours[2] / COARSE).astype(np.uint8) * np.uint8(COARSE)
-            seen = _repeat_before(np.where(opacity < DIM, levels_of_dim, colours[2]), opacity >= FAINT)
-            low, span, levels = (
-                np.concatenate(pair) for pair in zip((low, span, levels), (*colours[:2], seen), strict=True)
-            )
-        both = np.stack([low, span], -1).transpose(1, 0, 2)
-        uniform = (span == 0).all(0)
-        for (b, c), one in zip(kept[uniform], both[uniform], strict=True):
-            flat.append(((box, c, b, a), one))
-        b, c = kept[~uniform].T
-        first = sum(map(len, ranges))
-        table[box, c, b, a] = first + 1 + np.arange(len(b))
-        ranges.append(both[~uniform])
-        planes.append(levels[:, ~uniform].transpose(0, 1, 4, 3, 2))
-    count = sum(map(len, ranges))
+    count, group = 0, max(GROUP_NUMBERS // (channels * SIDE**3), 1)
+    for (box, a, rows), values in _slabs(volume, channels):
+        kept = np.argwhere(values[0].max((2, 3, 4)) > least) if math.isfinite(least) else _every(values.shape[1:3])
+        kept = np.array([one for one in kept if not _is_hidden(volume, box, (a, one[0] + rows, one[1]))], int)
+        kept = kept.reshape(-1, 2)
+        yield (box + (a + rows / by) / bx) / volume.boxes
+        for part in np.split(kept, range(group, len(kept), group)):
+            if not len(part):
+                continue
+            low, span, levels = _quantised(volume, values[:, part[:, 0], part[:, 1]], least, steps)
+            both = np.stack([low, span], -1).transpose(1, 0, 2)
+            uniform = (span == 0).all(0)
+            for (b, c), one in zip(part[uniform], both[uniform], strict=True):
+                flat.append(((box, c, b + rows, a), one))
+            b, c = part[~uniform].T
+            table[box, c, b + rows, a] = count + 1 + np.arange(len(b))
+            count += len(b)
+            ranges.append(both[~uniform])
+            planes.append(levels[:, ~uniform].transpose(0, 1, 4, 3, 2))
+            yield (box + (a + rows / by) / bx) / volume.boxes
     for number, (place, one) in enumerate(flat):
         table[place] = count + number + 1
         ranges.append(one[None])
     none = np.zeros((0, channels, 2), np.float32), np.zeros((channels, 0, SIDE, SIDE, SIDE), np.uint8)
     degree = None if channels == 1 else round(((channels - 1) / 3) ** 0.5) - 1
     return Atlas(table, np.concatenate([none[0], *ranges]), np.concatenate([none[1], *planes], axis=1), degree)
+
+
+def _quantised(
+    volume: Volume, bricks: np.ndarray, least: float, steps: Steps
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Low, span and bytes of bricks (channel, brick, x, y, z), those that are not seen as what packs best."""
+    low, span, levels = quantise(bricks[:1], needed_samples(bricks[0], least), steps[:1])
+    if len(bricks) == 1:
+        return low, span, levels
+    opacity = opacity_beside(volume, bricks[0])
+    colours = quantise(bricks[1:], opacity >= FAINT, steps[1:])
+    levels_of_dim = np.rint(colours[2] / COARSE).astype(np.uint8) * np.uint8(COARSE)
+    seen = _repeat_before(np.where(opacity < DIM, levels_of_dim, colours[2]), opacity >= FAINT)
+    low, span, levels = (np.concatenate(pair) for pair in zip((low, span, levels), (*colours[:2], seen), strict=True))
+    return low, span, levels
 
 
 def needed_samples(density: np.ndarray, least: float) -> np.ndarray:
@@ -184,18 +224,22 @@ def differences(planes: np.ndarray) -> np.ndarray:
     return np.diff(flat, axis=-1, prepend=np.uint8(0))
 
 
-def _slabs(volume: Volume, channels: int) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
-    """Box and place along x of each slab of bricks, and the numbers (channel, brick y, brick z, 9, 9, 9) of its
-    bricks."""
+def _slabs(volume: Volume, channels: int) -> Iterator[tuple[tuple[int, int, int], np.ndarray]]:
+    """Box, place along x and first place along y of each part of a slab of bricks, and the numbers (channel, brick y,
+    brick z, 9, 9, 9) of its bricks."""
     empty, count = volume.activation.empty, volume.box_shape[0]
     ends = [np.minimum(np.arange(n * CELLS + 1), m - 1) for n, m in _axes(volume)]
+    along = len(ends[1]) // CELLS
+    many = max(SLAB_NUMBERS // (channels * SIDE * len(ends[2]) * CELLS), 1)
     for box in range(volume.boxes):
         for a in range(len(ends[0]) // CELLS):
             i = ends[0][a * CELLS : a * CELLS + SIDE] + box * count
-            density, features = volume.samples.at(np.ix_(i, ends[1], ends[2]), empty)
-            slab = np.concatenate([density[None], np.moveaxis(features[..., : channels - 1], -1, 0)])
-            windows = np.lib.stride_tricks.sliding_window_view(slab, (SIDE, SIDE), (2, 3))[:, :, ::CELLS, ::CELLS]
-            yield (box, a), windows.transpose(0, 2, 3, 1, 4, 5)
+            for rows in range(0, along, many):
+                j = ends[1][rows * CELLS : min(rows + many, along) * CELLS + 1]
+                density, features = volume.samples.at(np.ix_(i, j, ends[2]), empty)
+                slab = np.concatenate([density[None], np.moveaxis(features[..., : channels - 1], -1, 0)])
+                windows = np.lib.stride_tricks.sliding_window_view(slab, (SIDE, SIDE), (2, 3))
+                yield (box, a, rows), windows[:, :, ::CELLS, ::CELLS].transpose(0, 2, 3, 1, 4, 5)
 
 
 def _axes(volume: Volume) -> list[tuple[int, int]]:
@@ -203,7 +247,7 @@ def _axes(volume: Volume) -> list[tuple[int, int]]:
     return list(zip(bricks_along(volume.box_shape), volume.box_shape, strict=True))
 
 
-def _every(counts: tuple[int, int]) -> np.ndarray:
+def _every(counts: Sequence[int]) -> np.ndarray:
     return np.argwhere(np.ones(counts, bool))
 
 

@@ -10,10 +10,9 @@ from typing import Any
 OF_VIEWER = (
     "vectors.js", "view_camera.js", "dom.js", "sliders.js", "colour_maps.js", "histogram.js", "table.js",
     "table_drawing.js", "table_rows.js", "table_hand.js", "table_editor.js", "pointer.js", "camera_path.js",
+    "shader.js", "raymarcher.js", "march_camera.js", "drawing_pace.js",
 )  # fmt: skip
-OWN = (
-    "shader.js", "raymarcher.js", "page_camera.js", "drawing_loop.js", "page_panel.js", "page_keys.js", "page.js",
-)  # fmt: skip
+OWN = ("page_camera.js", "drawing_loop.js", "page_panel.js", "page_keys.js", "page.js")
 TITLE = "A volume"
 
 

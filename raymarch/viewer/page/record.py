@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.shading import Shading
-from raymarch.viewer.page.atlas import MAX_LOSS, Atlas, bricks_along, differences
-from raymarch.volumes.activation import COLOURS, DENSITIES
+from raymarch.viewer.page.atlas import MAX_LOSS, Atlas, bricks_along, differences, finish
+from raymarch.volumes.activation import COLOURS, DENSITIES, Activation
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.volume import Volume
 
@@ -25,16 +26,24 @@ DRAWN_MODES = {
 }  # fmt: skip
 VALUE_MODES = ("maximum", "minimum", "x-ray", "average")  # whose pictures are values, shown over a window
 COMPRESSION = 6
+BRICKS_A_SLICE = 512  # of a channel, packed at a time
+
+
+def unknown_activation(activation: Activation) -> tuple[str, tuple[str, ...]] | None:
+    """Name of an activation's rule that the shader does not have, and those that it has; None where it has both."""
+    for rule, known in ((activation.density_rule, DENSITIES), (activation.colour_rule, COLOURS)):
+        if known.get(rule.name) != rule:
+            return rule.name, tuple(known)
+    return None
 
 
 def require_drawn(volume: Volume, march: March) -> None:
     """RaymarchError for a volume or a march that the page's shader does not know."""
-    for rule, known in ((volume.activation.density_rule, DENSITIES), (volume.activation.colour_rule, COLOURS)):
-        if known.get(rule.name) != rule:
-            raise RaymarchError(
-                f"activation {rule.name!r} is your own, which a page's shader does not have; want one of"
-                f" {', '.join(known)}; rm.Volume.from_array(volume.sigma(), colours, box=volume.box) makes one"
-            )
+    if (unknown := unknown_activation(volume.activation)) is not None:
+        raise RaymarchError(
+            f"activation {unknown[0]!r} is your own, which a page's shader does not have; want one of"
+            f" {', '.join(unknown[1])}; rm.Volume.from_array(volume.sigma(), colours, box=volume.box) makes one"
+        )
     if not isinstance(march.mode, str):
         raise RaymarchError(
             f"mode {march.rule.name!r} is your own, which a page's shader does not have; give one of"
@@ -127,7 +136,17 @@ def camera_record(camera: Camera) -> dict[str, Any]:
 
 def packed_text(atlas: Atlas) -> str:
     """An atlas as text: table, ranges and bytes, packed by deflate, in base64."""
-    parts = (atlas.table.astype("<u4"), atlas.ranges.astype("<f4"), differences(atlas.planes))
-    pack = zlib.compressobj(COMPRESSION)
-    packed = b"".join([*(pack.compress(part.tobytes()) for part in parts), pack.flush()])
-    return base64.b64encode(packed).decode("ascii")
+    return base64.b64encode(finish(packed_bytes(atlas, COMPRESSION))).decode("ascii")
+
+
+def packed_bytes(atlas: Atlas, level: int) -> Generator[float, None, bytes]:
+    """Table, ranges and bytes of an atlas, packed by deflate, in slices of some milliseconds; yields the share done."""
+    pack, done = zlib.compressobj(level), [b""]
+    for part in (atlas.table.astype("<u4"), atlas.ranges.astype("<f4")):
+        done.append(pack.compress(part.tobytes()))
+    for channel in range(len(atlas.planes)):
+        for first in range(0, atlas.count, BRICKS_A_SLICE):
+            bricks = atlas.planes[channel : channel + 1, first : first + BRICKS_A_SLICE]
+            done.append(pack.compress(differences(bricks).tobytes()))
+            yield (channel + first / atlas.count) / len(atlas.planes)
+    return b"".join([*done, pack.flush()])

@@ -24,6 +24,7 @@ from raymarch.rendering.march_settings import March
 from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
 from raymarch.rendering.renderer import Rendering
+from raymarch.viewer.pictures.atlas_packer import AtlasPacker
 from raymarch.viewer.pictures.picture_source import FitSource, Source, VolumeSource, scene_of
 from raymarch.viewer.pictures.point_probe import probe
 from raymarch.viewer.pictures.shell_command import command_of
@@ -247,6 +248,7 @@ class FrameMaker(Closing):
         share: of the time that pictures may have; a fit leaves them less.
         hurried: whether at rest too a picture soon is better than a fine one, as of a fit that goes on.
         file: that the volume was read from, as the user named it; "" of none.
+        atlas: packer of what pages draw themselves.
     """
 
     def __init__(
@@ -273,17 +275,18 @@ class FrameMaker(Closing):
 
     def _begin(self, source: Source, name: str) -> None:
         self.source, self.name, self.share, self.hurried = source, name, 1.0, False
-        self.file = ""
+        self.file, self.atlas = "", AtlasPacker(source)
         self.speed = RaySpeed()
         self._windows: dict[tuple, Range | None] = {}
 
     def close(self) -> None:
         """Free the device memory."""
+        self.atlas.close()
         self.source.close()
 
     def scene(self) -> dict[str, Any]:
         """Description of the scene for the pages."""
-        return scene_of(self.source, self.name)
+        return scene_of(self.source, self.name) | {"atlas": {"key": self.atlas.key, "why": self.atlas.why}}
 
     def look(self) -> Look:
         """First look, the same as that of `rm.render`."""

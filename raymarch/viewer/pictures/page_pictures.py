@@ -12,7 +12,7 @@ from typing import Any
 from raymarch.errors import RaymarchError, one_line
 from raymarch.viewer.pictures.frame_maker import Frame, FrameMaker
 from raymarch.viewer.pictures.saved_files import make_file
-from raymarch.viewer.pictures.viewer_camera import ViewerCamera, camera_of_message
+from raymarch.viewer.pictures.viewer_camera import NUMBER, ViewerCamera, camera_of_message
 
 Task = Iterator["tuple[dict[str, Any], bytes | None] | None"]
 Send = Callable[[dict[str, Any], "bytes | None"], None]
@@ -42,7 +42,8 @@ class Page:
         self._rushed = self._again = False
         self._tasks: deque[Task] = deque()
         self._saving: Task | None = None  # the last file that was asked for, done or not
-        self.said = -MAX_MOTION_AGE
+        self.said = self.turned = -MAX_MOTION_AGE
+        self.wants_atlas = False
 
     eye: ViewerCamera | None
 
@@ -56,6 +57,11 @@ class Page:
         """Whether somebody moves."""
         return self.eye is not None and self.eye.moving and time.monotonic() - self.said < MAX_MOTION_AGE
 
+    @property
+    def turning(self) -> bool:
+        """Whether the page draws itself, as something moves there: no picture of here is shown."""
+        return time.monotonic() - self.turned < MAX_MOTION_AGE
+
     def take(self, message: Mapping[str, Any]) -> None:
         """Process a message of the page."""
         try:
@@ -68,7 +74,7 @@ class Page:
     def _take(self, message: Mapping[str, Any]) -> None:
         match message.get("type"):
             case "camera":
-                self.eye, self.said = camera_of_message(message), time.monotonic()
+                self.eye, self.said, self.turned = camera_of_message(message), time.monotonic(), -MAX_MOTION_AGE
                 self.maker.camera(self.eye)
                 self.draw()
             case "look":
@@ -81,12 +87,16 @@ class Page:
             case "save":
                 self._saving = make_file(self.maker, self.eye, self.look, message)
                 self._add(self._saving)
+            case "turning":
+                self.turned, self._frames, self._again = time.monotonic(), None, False
+            case "atlas":
+                self._atlas(message)
             case "probe":
                 self.send(self.maker.probe(self.eye, self.look, message), None)
             case "command":
                 self._command(message)
             case other:
-                wanted = "want camera, look, photo, save, probe or command"
+                wanted = "want camera, look, photo, save, probe, command, turning or atlas"
                 raise RaymarchError(f"type is {str(other)[:40]!r}, {wanted}; leave it out")
 
     def _add(self, task: Task) -> None:
@@ -96,7 +106,7 @@ class Page:
 
     def draw(self) -> None:
         """Begin anew, but let a picture in motion be finished: else a fast hand would never see one."""
-        if self.eye is None:
+        if self.eye is None or self.turning:
             return
         if self._frames is not None and self._rushed and self.eye.moving:
             self._again = True
@@ -109,6 +119,19 @@ class Page:
         size = {name: message.get(name, getattr(self.eye, name)) for name in ("width", "height", "fov")}
         text, notes = self.maker.command(camera_of_message({**vars(self.eye), **size, "moving": False}), self.look)
         self.send({"type": "command", "text": text, "notes": notes}, None)
+
+    def _atlas(self, message: Mapping[str, Any]) -> None:
+        """What the page draws itself: said that it is wanted, or a part of a version."""
+        atlas = self.maker.atlas
+        if "part" in message:
+            part, version = (NUMBER(f"atlas: {name}", message.get(name)) for name in ("part", "version"))
+            self.send(*atlas.part(version, part))
+            return
+        self.wants_atlas = atlas.wanted = True
+        if atlas.why:
+            self.send({"type": "atlas", "why": atlas.why}, None)
+        elif atlas.packed is not None:
+            self.send(atlas.packed.header, None)
 
     def _photo(self, message: Mapping[str, Any]) -> Task:
         yield self.maker.photo(message)
@@ -137,6 +160,7 @@ class Page:
             self.send({"type": "note", "text": text}, None)
         self._cancel()
         own, new, self.maker, self._frames = self.maker.look(), maker.look(), maker, None
+        self.wants_atlas, self.turned = False, -MAX_MOTION_AGE
         for name in ("table", "iso"):
             if getattr(self.look, name) == getattr(own, name):
                 self.look = replace(self.look, **{name: getattr(new, name)})

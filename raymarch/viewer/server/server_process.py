@@ -18,6 +18,7 @@ from raymarch.viewer.server.wire import Mailbox
 INSTALL = 'pip install "raymarch[viewer]"'
 START_TIMEOUT = 20.0  # seconds until it listens; Python starts in one
 LOOPBACK_ADDRESS = "127.0.0.1"
+ATLAS_BYTES = 32 << 20  # of bricks that pages draw themselves, before they are packed
 ALL_ADDRESSES = ("0.0.0.0", "::")  # all addresses of a machine
 
 
@@ -40,6 +41,8 @@ class ServerProcess:
     Raises RaymarchError where websockets is missing, for a name that is none, and, when asked for its `url`, where the
     port is taken or the address is not this machine's.
     """
+
+    atlas_bytes = ATLAS_BYTES
 
     def __init__(self, port: int = 0, bind: str = LOOPBACK_ADDRESS, hosts: Sequence[str] = ()) -> None:
         require_websockets()

@@ -163,9 +163,11 @@ class Wire(Protocol):
         url: address of the page, "" where it has none.
         url_once: address without the token that leads to it once, for what everybody can read.
         running: whether it carries anything still.
+        atlas_bytes: size of the bricks that pages draw themselves, before they are packed, at most [byte].
     """
 
     inbox: Mailbox
+    atlas_bytes: int
 
     @property
     def url(self) -> str:

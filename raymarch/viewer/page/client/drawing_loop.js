@@ -1,18 +1,17 @@
 // When what is drawn, and how finely: small and at once while something moves, fine and in strips at rest.
 
-const FRAME = 30; // ms that a frame should take while something moves
 const STRIP = 45; // ms that a strip should take at rest
 const REST = 160; // ms after the last move at which it is rest
+const FIRST_RUNG_OF_PAGE = 2; // small, so that a first picture is soon there
 const MOST = 20000; // ms that a picture at rest may take
-const SHARES = [0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 0.8, 1]; // of the pixels a side
-const FIRST_SHARE = 1; // of them
 
 class DrawingLoop {
   // `viewer` has a raymarcher, `record()` and `advance(now)`, which is true while a camera moves by itself.
   constructor(viewer) {
-    Object.assign(this, { viewer, version: 1, shown: 0, touched: 0, level: FIRST_SHARE, running: false, perRay: 0.01 });
+    Object.assign(this, { viewer, version: 1, shown: 0, touched: 0, running: false, perRay: 0.01 });
     this.fine = 0; // version that is shown at its finest
-    this.frames = [];
+    this.pace = new DrawingPace(FIRST_RUNG_OF_PAGE);
+    this.frames = new FrameRate();
   }
 
   // Something changed; `still` where it is no move, so that it may be fine at once.
@@ -51,26 +50,17 @@ class DrawingLoop {
     const begun = performance.now();
     this.shown = this.version;
     const record = viewer.record();
-    viewer.raymarcher.draw(record, SHARES[this.level]);
+    viewer.raymarcher.draw(record, this.pace.share, quickSteps(this.pace.step));
     if (!(await viewer.raymarcher.finished())) return void (this.stopped = true);
     const took = performance.now() - begun;
-    this.perRay = took / (record.width * record.height * SHARES[this.level] ** 2);
-    this.count(begun);
-    if (took > 1.25 * FRAME) this.level = Math.max(this.level - 1, 0);
-    else if (took < 0.45 * FRAME) this.level = Math.min(this.level + 1, SHARES.length - 1);
+    this.perRay = this.pace.whole(took) / (record.width * record.height);
+    this.frames.count(begun);
+    this.pace.took(took);
     viewer.drawn(false);
   }
 
-  // Frames of the last second.
-  count(now) {
-    this.frames = this.frames.filter((one) => now - one < 1000);
-    this.frames.push(now);
-  }
-
   get rate() {
-    const [first] = this.frames;
-    const last = this.frames[this.frames.length - 1];
-    return this.frames.length > 2 ? ((this.frames.length - 1) * 1000) / (last - first) : 0;
+    return this.frames.rate;
   }
 
   // One ray a pixel, then as many as the volume was made for, each picture in strips until something moves.
@@ -108,12 +98,4 @@ class DrawingLoop {
     }
     return true;
   }
-}
-
-function nextFrame() {
-  return new Promise((done) => requestAnimationFrame(done));
-}
-
-function pause(ms) {
-  return new Promise((done) => setTimeout(done, ms));
 }

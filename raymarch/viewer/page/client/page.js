@@ -239,7 +239,7 @@ async function openPage(root, page, packed) {
   const begun = performance.now();
   try {
     if (!document.createElement("canvas").getContext("webgl2")) throw new Error("this browser has no WebGL2");
-    const volume = await unpackVolume(page.volume, packed.textContent);
+    const volume = await unpackVolume(page.volume, bytesOfText(packed.textContent));
     packed.remove();
     viewer.raymarcher = new Raymarcher(canvas, volume);
   } catch (error) {

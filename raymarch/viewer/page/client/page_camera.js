@@ -1,15 +1,5 @@
 // Between cameras of the page and those of the ray marcher, which have a pose and focal lengths.
 
-// The camera of the page as the ray marcher's.
-function recordOfCamera(camera) {
-  const { right, up, forward } = camera.axes;
-  const p = camera.position;
-  const pose = [0, 1, 2].flatMap((i) => [right[i], up[i], -forward[i], p[i]]).concat([0, 0, 0, 1]);
-  const { width, height, orthographic } = camera;
-  const focal = orthographic ? camera.focal / camera.distance : camera.focal;
-  return { pose, focal: [focal, focal], principal: [width / 2, height / 2], width, height, parallel: orthographic };
-}
-
 // A camera of another size that shows all that one showed, and more at two sides.
 function reframed(record, width, height) {
   const scale = Math.min(width / record.width, height / record.height);

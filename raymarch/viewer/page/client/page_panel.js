@@ -166,12 +166,3 @@ class PagePanel {
     this.play.querySelector("span").textContent = viewer.playing ? "Stop" : viewer.page.path.length ? "Play the path" : "Turn around";
   }
 }
-
-// A table of the page as the editor has it, and back.
-function recordOfLook({ values, rgba, unitLength }) {
-  return { values, colours: rgba.map((one) => one.slice(0, 3)), opacities: rgba.map((one) => one[3]), unit_length: unitLength };
-}
-
-function lookOfRecord({ values, colours, opacities, unit_length }) {
-  return { values, rgba: colours.map((colour, i) => [...colour, opacities[i]]), unitLength: unit_length };
-}

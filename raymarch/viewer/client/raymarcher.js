@@ -1,11 +1,17 @@
 // Ray marcher on WebGL2 of a volume that was packed into an atlas of bricks (viewer/page/atlas.py).
 //
-// It needs nothing but `shader.js`: pages, the viewer and widgets of notebooks may all draw by it. A camera is
+// It needs nothing but `shader.js`: pages, the viewer and widgets of notebooks all draw by it. A camera is
 // { pose: 16 numbers, row by row, world_from_camera; focal: [x, y]; principal: [x, y]; width, height; parallel }.
 // A look is { mode, step, table: { values, rgba, unitLength }, iso, window: [low, high], shading or null, background,
-// planes: [[nx, ny, nz, offset], ...] }.
+// planes: [[nx, ny, nz, offset], ...], exposure: factor of what is shown, masked: whether values are black where a ray
+// meets no box }.
 
-const QUICK = { step: 2, transmittance: 0.02, weight: 0.004 }; // while something moves
+const EXACT = { step: 1, transmittance: 0, weight: 0 };
+
+// Longer steps, and nothing of what hardly counts: how rays are marched while something moves.
+function quickSteps(step) {
+  return step > 1 ? { step, transmittance: 0.02, weight: 0.004 } : EXACT;
+}
 
 class Raymarcher {
   // `volume` is what `unpackVolume` gives. Throws an Error of one line where WebGL2 or something it needs is missing.
@@ -13,9 +19,28 @@ class Raymarcher {
     const how = { alpha: false, antialias: false, depth: false, stencil: false, powerPreference: "high-performance" };
     const gl = canvas.getContext("webgl2", how);
     if (!gl) throw new Error("this browser has no WebGL2");
-    Object.assign(this, { canvas, gl, volume, head: volume.head, programs: new Map(), drawn: null, leaps: true });
-    this.ranges = cellRanges(volume);
+    Object.assign(this, { canvas, gl, programs: new Map(), drawn: null, leaps: true });
+    this.take(volume);
     this.prepare();
+  }
+
+  take(volume) {
+    Object.assign(this, { volume, head: volume.head, ranges: cellRanges(volume) });
+  }
+
+  // Another volume in the place of the one there was; its look is set next.
+  setVolume(volume) {
+    const { gl } = this;
+    this.take(volume);
+    if (gl.isContextLost()) return;
+    for (const texture of [...this.atlas, this.table, this.rangeTexture, this.cells]) gl.deleteTexture(texture);
+    Object.assign(this, { cellsOf: null, cells: null });
+    this.upload(volume);
+  }
+
+  // Gives all of the GPU back.
+  end() {
+    this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }
 
   // All that lives on the GPU; anew where the context was lost and came back.
@@ -188,7 +213,7 @@ class Raymarcher {
   }
 
   // Marches the rays of a camera, `columns` x `rows` of them, or of the rows from `first` to `end` alone.
-  march(camera, columns, rows, { first = 0, end = rows, counts = false, quick = false } = {}) {
+  march(camera, columns, rows, { first = 0, end = rows, counts = false, quick = EXACT } = {}) {
     const { gl, head, look } = this;
     const target = this.target(columns, rows);
     const { program, at } = this.program(counts);
@@ -242,13 +267,13 @@ class Raymarcher {
     gl.uniform1f(at("u_rows"), rows);
   }
 
-  // `quick`: longer steps, and nothing of what hardly counts.
   putRay(at, quick) {
     const { gl, head, look } = this;
-    const least = quick ? QUICK : { step: 1, transmittance: 0, weight: 0 };
-    gl.uniform1f(at("u_dt"), (look.step ?? 0.5) * least.step * head.voxel);
-    gl.uniform1f(at("u_minT"), Math.max(look.minTransmittance ?? 1e-4, least.transmittance));
-    gl.uniform1f(at("u_minWeight"), Math.max(look.minWeight ?? 1e-6, least.weight));
+    gl.uniform1f(at("u_dt"), (look.step ?? 0.5) * quick.step * head.voxel);
+    gl.uniform1f(at("u_minT"), Math.max(look.minTransmittance ?? 1e-4, quick.transmittance));
+    gl.uniform1f(at("u_minWeight"), Math.max(look.minWeight ?? 1e-6, quick.weight));
+    gl.uniform1f(at("u_exposure"), look.exposure ?? 1);
+    gl.uniform1f(at("u_masked"), look.masked ? 1 : 0);
     gl.uniform3fv(at("u_background"), look.background);
     const planes = (look.planes ?? []).slice(0, MAX_PLANES);
     gl.uniform1i(at("u_planeCount"), planes.length);
@@ -286,11 +311,19 @@ class Raymarcher {
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   }
 
-  // Draws what a camera sees, a `share` of its size a side, on a canvas as small, which the page stretches.
-  draw(camera, share = 1) {
+  // Draws what a camera sees, a `share` of its size a side, on a canvas as small, which is stretched by who shows it.
+  draw(camera, share = 1, quick = EXACT) {
     const [width, height] = [camera.width, camera.height].map((n) => Math.max(Math.round(n * share), 1));
-    this.march(camera, width, height, { quick: true });
+    this.march(camera, width, height, { quick });
     this.show(width, height, 1);
+  }
+
+  // How much of what lies behind is covered, of few rays: { width, height, bytes }, rows from the top.
+  cover(camera, width) {
+    const height = Math.max(Math.round((width * camera.height) / camera.width), 1);
+    this.march(camera, width, height, { quick: quickSteps(4) });
+    const data = this.read(width, height);
+    return { width, height, bytes: Uint8Array.from({ length: width * height }, (_, i) => data[4 * i + 3]) };
   }
 
   // Shows what was marched on the canvas.
@@ -564,11 +597,11 @@ function planeInPlace([a, b, c, offset], head) {
 
 // --- What a page holds ---
 
-// { head, table, ranges, planes } of a record and of its bytes, packed and as text. Throws where they cannot be read.
-async function unpackVolume(head, text) {
+// { head, table, ranges, planes } of a record and of its packed bytes. Throws where they cannot be read.
+async function unpackVolume(head, packed) {
   if (typeof DecompressionStream === "undefined")
     throw new Error("this browser cannot unpack the volume (it has no DecompressionStream); one of 2023 or later can");
-  const bytes = await inflate(bytesOfText(text));
+  const bytes = await inflate(packed);
   const size = BRICK_SIDE ** 3;
   const count = head.bricks[0] * head.bricks[1] * head.bricks[2] * head.boxes;
   const want = 4 * count + 8 * head.channels * head.entries + head.channels * head.count * size;

@@ -46,6 +46,8 @@ uniform vec4 u_planes[${MAX_PLANES}];
 uniform int u_planeCount;
 uniform vec2 u_window;        // black and white of values
 uniform vec4 u_place;         // first value and span of the table, 1 / unit length
+uniform float u_exposure;     // factor of what is shown
+uniform float u_masked;       // 1 where values are black where no box is met
 uniform float u_level, u_smooth;
 uniform vec4 u_light;         // ambient, diffuse, specular, shininess
 uniform vec4 u_lamp;          // direction to it; 1 for a headlight
@@ -486,7 +488,13 @@ void main() {
 #ifdef COUNT
   o_colour = vec4(float(g_reads / 256), float(g_reads % 256), 0.0, 255.0) / 255.0;
 #else
-  o_colour = vec4(clamp(light, 0.0, 1.0), 1.0);
+#if MODE == 3 || MODE == 4 || MODE == 5 || MODE == 7
+  if (u_masked > 0.5 && !met) light = vec3(0.0);
+  float cover = max(max(light.r, light.g), light.b);
+#else
+  float cover = 1.0 - T;
+#endif
+  o_colour = clamp(vec4(light * u_exposure, cover), 0.0, 1.0);
 #endif
 }
 `;
