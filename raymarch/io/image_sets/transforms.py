@@ -119,7 +119,11 @@ def read(folder: Path, options: ReadOptions) -> Views:
         else select_split(frames, options, path)
     )
     points, box = _points(document, path, options.follow_links), box_of_cube(document, str(path))
-    hints = {"points": moved_points(points, origin), "box": moved_box(box, origin, path), "origin": origin}
+    hints: dict[str, Any] = {
+        "points": moved_points(points, origin),
+        "box": moved_box(box, origin, path),
+        "origin": origin,
+    }
     if channels:
         own = [owned[frame.file] for frame in frames]
         return views_of_channel_frames(frames, own, channels, folder, path, options, **hints)
