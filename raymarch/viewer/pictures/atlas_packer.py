@@ -113,6 +113,8 @@ class AtlasPacker:
             self._work, self.packed = None, done.value
             told = [done.value.header]
             self._done_at = time.monotonic()
+            if done.value.version == 1:  # the first one compiles, and does not count
+                self._spent, begun = 0.0, self._done_at
         except Exception as error:  # memory, or a fitter that was closed: the server goes on drawing
             self._work, self.why = None, one_line(error)
             return [{"type": "atlas", "why": self.why}]
