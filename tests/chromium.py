@@ -45,6 +45,11 @@ def chromium(how=()):
         browser.close()
 
 
+def is_wrong(said) -> bool:
+    """Whether what a page says on its console is a fault; that software reads pixels slowly is none."""
+    return said.type in ("error", "warning") and "GL Driver Message (OpenGL, Performance" not in said.text
+
+
 class Watched:
     """Context of a browser whose pages are watched: errors that they say, and the hosts that they ask."""
 
@@ -57,7 +62,7 @@ class Watched:
     def open(self, url):
         """A new page at an address."""
         page = self.context.new_page()
-        page.on("console", lambda said: said.type in ("error", "warning") and self.wrong.append(said.text))
+        page.on("console", lambda said: is_wrong(said) and self.wrong.append(said.text))
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on(
             "request", lambda request: self.hosts.add(urlsplit(request.url).hostname or urlsplit(request.url).scheme)

@@ -211,7 +211,7 @@ def view_options(command: Any) -> Any:
     "pairs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Any other setting of rm.FitSettings or rm.Adam: hull=False, depth_weight=0.1, levels=((0,0.5),(0.4,1)).",
+    help="Any other setting of rm.FitSettings or rm.Adam: hull=False, slots=None, levels=((0,0.5),(0.4,1)).",
 )
 @device_options
 @options.as_json
@@ -293,7 +293,7 @@ def _run(
     from raymarch.system.interrupt import catch_first_interrupt
 
     def ready(fitter: Fitter) -> None:
-        size = bytes_of_file(fitter.plan.samples, fitter.settings.sh_degree, fitter.views.colours)
+        size = bytes_of_file(fitter.plan.samples, fitter.settings.sh_degree, fitter.plan.memory.colours)
         require_target(out, overwrite, size=size, whole=True)
         if viewer is not None:
             viewer.attach(fitter)

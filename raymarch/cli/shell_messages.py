@@ -82,6 +82,7 @@ RULES: tuple[Rule, ...] = (
     (r"\bchoose by format='.*", _format),
     (r"\bchoose by reader='.*", _reader),
     (r", background=\([^)]*\) of rm\.load_views", _drop),
+    (r" \(depth_unit of rm\.load_views\)", _drop),
     (
         r"\bgive it transfer=rm\.TransferFunction\.of_colormap\('viridis', low, high\)",
         _say("give it by --table viridis"),

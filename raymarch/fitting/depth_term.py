@@ -166,7 +166,7 @@ def require_targets(plan: Plan, views: Views) -> None:
         lack = lacking.get(s.depth_from, " or ".join(lacking.values()))
         raise RaymarchError(
             f"depth_weight is {s.depth_weight:g} but the views have no {lack}; give some (docs/fit-my-photos.md), take"
-            " depth_from=matches, or leave depth_weight 0"
+            " depth_from 'matches' (--set depth_from=matches), or leave depth_weight 0"
         )
     if s.depth_scale != "metric" or s.depth_from == "points" or plan.ndc_from_world is not None:
         return

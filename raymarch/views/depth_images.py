@@ -114,8 +114,9 @@ def distances_of_z(camera: Camera, z: np.ndarray) -> np.ndarray:
 
     Example:
         >>> camera = Camera.look_at((0, -4, 0), width=4, height=4, fov=np.pi / 2)
-        >>> distances_of_z(camera, np.full((2, 2), 3.0)).round(4).tolist()
-        [[3.6742, 3.6742], [3.6742, 3.6742]]
+        >>> distances = distances_of_z(camera, np.full((2, 2), 3.0))
+        >>> bool(np.allclose(distances, 3.0 * np.sqrt(1 + 0.5**2 + 0.5**2)))
+        True
     """
     rays = camera_of_depth(camera, z).rays()
     return (z * distance_by_z(camera, rays.direction).reshape(z.shape)).astype(np.float32)
@@ -198,7 +199,8 @@ def unit_doubt(depths: Depths, usual: float) -> str:
     return (
         f"depth images have a median of {median:.3g} world units, but cameras stand {usual:.3g} from what they look at:"
         f" their unit is another; read them with --depth-unit (depth_unit of rm.load_views), about {times:g} times the"
-        " unit that they had, which is 0.001 if nothing said another, or set depth_scale=per-view"
+        " unit that they had, which is 0.001 if nothing said another, or take depth_scale 'per-view' (--set"
+        " depth_scale=per-view)"
     )
 
 

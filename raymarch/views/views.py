@@ -395,7 +395,7 @@ def _names_cure(images: object) -> str | None:
     """What to do with images of more than four numbers a pixel that have no names; None for others."""
     shape: tuple[int, ...] = getattr(images, "shape", ())
     if len(shape) == 4 and shape[3] > 4 and shape[1] not in (3, 4) and getattr(images, "dtype", None) != np.uint8:
-        return f"name their {shape[3]} channels: channels=('a', 'b', ..)"
+        return f"name their {shape[3]} channels, rm.Views(cameras, images, channels=('a', 'b', ..))"
     return None
 
 

@@ -152,7 +152,7 @@ def require_features(count: int, channels: Sequence[str], shape: Sequence[int]) 
         return
     if tuple(channels) == COLOUR_CHANNELS:
         cure = channels_cure((*shape, count), tuple(shape), CHANNELS)
-        cure = cure or "name what other numbers are: channels=('a', 'b', ..)"
+        cure = cure or "name what other numbers are, as in rm.Volume(.., channels=('a', 'b', ..))"
         raise RaymarchError(f"features have {count} numbers a sample, want one of {CHANNELS}; {cure}")
     names = ", ".join(channels)
     raise RaymarchError(

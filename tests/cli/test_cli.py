@@ -198,6 +198,7 @@ def test_evaluate_as_json_with_pictures(here, tmp_path):
     record = json.loads(text)
     assert text.count("\n") == 1
     scores = {"psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips"}
+    scores |= {"depth_error", "depth_error_relative", "rmse"}
     assert set(record) == {*scores, "views", "seconds_per_image", "masked_by", "lpips_missing"}
     assert all(set(view) == {"name", *scores} for view in record["views"])
     assert [view["name"] for view in record["views"]] == frames(here)
