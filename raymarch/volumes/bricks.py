@@ -12,7 +12,7 @@ from raymarch.arguments.checks import Check, ReadOnly, Wrong, instance_of, numbe
 from raymarch.arguments.declared import checked, checked_field, validate_fields
 from raymarch.errors import RaymarchError
 from raymarch.system.resources import require_free
-from raymarch.volumes.samples import CHANNELS, SAMPLES, SHAPE, require_channels, require_three_axes, samples_text
+from raymarch.volumes.samples import SAMPLES, SHAPE, require_channels, require_three_axes, samples_text
 
 BRICK_SIDE = 8  # samples a side
 BRICK_SHAPE = (BRICK_SIDE,) * 3
@@ -64,7 +64,7 @@ class Bricks(ReadOnly):
         if self.density.ndim != 4 or self.density.shape[1:] != BRICK_SHAPE:
             raise RaymarchError(f"bricks: density has shape {self.density.shape}, want (brick, 8, 8, 8)")
         if self.features.shape[:-1] != self.density.shape or not self.features.shape[-1]:
-            want = f"{self.density.shape} and one of {CHANNELS} channels"
+            want = f"{self.density.shape} and a number of features"
             raise RaymarchError(f"bricks: features have shape {self.features.shape}, want {want}")
         _require_each_once(self.table, self.count)
         for name in ("table", "density", "features"):

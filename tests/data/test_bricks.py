@@ -268,7 +268,7 @@ WRONG = {
         COLOURS,
         "bricks: density has shape (2, 4, 8, 8), want (brick, 8, 8, 8)",
     ),
-    "channels": (table(0, 1), CUBES, COLOURS[..., :2], "bricks: features have shape (2, 8, 8, 8, 2), want"),
+    "channels": (table(0, 1), CUBES, COLOURS[..., :0], "bricks: features have shape (2, 8, 8, 8, 0), want"),
     "fewer features": (table(0, 1), CUBES, COLOURS[:1], "bricks: features have shape (1, 8, 8, 8, 3), want (2, 8"),
     "NaN": (table(0, 1), CUBES + np.float32(np.nan), COLOURS, "bricks: density is nan at (0, 0, 0, 0), want"),
     "endless": (table(0, 1), CUBES, COLOURS + np.float32(np.inf), "bricks: features are inf at (0, 0, 0, 0, 0), want"),

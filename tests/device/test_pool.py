@@ -305,7 +305,7 @@ def test_what_cannot_be_made_as_a_whole_gives_back_its_first_part(make, monkeypa
     given: list[pool.Tree] = []
     give = pool.return_tree
     monkeypatch.setattr(pool, "return_tree", lambda tree: (given.append(tree), give(tree)))
-    monkeypatch.setattr(RayBuffer, "__init__", lambda *_: pytest.fail("no room for rays"))
+    monkeypatch.setattr(RayBuffer, "__init__", lambda *_, **__: pytest.fail("no room for rays"))
     with pytest.raises(pytest.fail.Exception, match="no room"):
         make(ball((4, 4, 4)))
     assert [tree.kind[0] for tree in given] == ["Grid"]

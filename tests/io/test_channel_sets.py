@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sets
 from PIL import Image
+from skips import require_extra
 
 from raymarch.errors import RaymarchError
 from raymarch.io.image_sets.channel_frames import read_array
@@ -60,7 +61,7 @@ def test_each_frame_has_the_channels_that_its_file_has(tmp_path):
 
 @pytest.mark.extra
 def test_a_tiff_of_many_bands_is_read_by_tifffile(tmp_path):
-    import tifffile
+    tifffile = require_extra("tifffile", "formats")
 
     values = np.random.default_rng(0).normal(size=(5, 6, 8)).astype(np.float32)
     tifffile.imwrite(tmp_path / "planes.tif", values, planarconfig="separate", photometric="minisblack")

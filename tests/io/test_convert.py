@@ -22,6 +22,7 @@ from raymarch import cli
 from raymarch.io.files.hdf5 import digest_of
 from raymarch.io.image_sets.convert import convert
 from raymarch.io.image_sets.hdf5 import image_set, reading
+from raymarch.io.image_sets.hdf5.layout import VERSION
 from raymarch.io.image_sets.hdf5.writing import CHUNK_BYTES, write_views
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "image-sets.md"
@@ -334,8 +335,9 @@ def test_a_file_that_would_read_others_is_refused(written, tmp_path):
 
 def test_what_is_newer_is_told(written):
     with h5py.File(written, "r+") as file:
-        file.attrs["format_version"] = 2
-    refused(lambda: rm.load_views(written), "has format_version 2, this raymarch reads 1; update raymarch")
+        file.attrs["format_version"] = VERSION + 1
+    told = f"has format_version {VERSION + 1}, this raymarch reads {VERSION}; update raymarch"
+    refused(lambda: rm.load_views(written), told)
 
 
 def test_more_than_memory_holds_is_refused(written, monkeypatch):

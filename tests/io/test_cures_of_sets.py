@@ -628,7 +628,6 @@ KEYS = {
     "rolling_shutter": {"rolling_shutter": [0.0, 0.0, 0.03, 0.0]},
     "up": {"up": [0, 0, 1]},
     "near": {"near": 0.1},
-    "depth_file_path": {"frame": {"depth_file_path": "d.png"}},
     "time": {"frame": {"time": 0.5}},
 }
 

@@ -11,7 +11,7 @@ from raymarch.kernels.field.bricks import BRICK_BLOCKS, distinct_samples, is_spa
 # time.
 
 MAX_DISTANCE = 255  # farther than any
-LINES_AT_A_TIME = 4096  # of cells, whose distances are found
+MAX_LINES, LINES_A_ROW = 4096, 16  # of cells, whose distances are found at a time, and one after the other
 CELL_ARRAY = ti.types.ndarray(dtype=ti.u8, ndim=3)
 
 
@@ -98,7 +98,7 @@ def spread(to_occupied: np.ndarray) -> np.ndarray:
     """
     to_empty, scratch = np.empty_like(to_occupied), np.empty_like(to_occupied)
     lines = to_occupied.size // min(to_occupied.shape)
-    last = np.empty((min(lines, LINES_AT_A_TIME), MAX_DISTANCE + 1), np.int32)
+    last = np.empty((min(max(lines // LINES_A_ROW, 1), MAX_LINES), MAX_DISTANCE + 1), np.int32)
     cells, axes = ti.Vector(list(to_occupied.shape)), [ti.Vector(axis) for axis in np.eye(3, dtype=int).tolist()]
     for a in range(3):
         spread_along(to_occupied, to_empty, scratch, last, cells, axes[a], axes[a - 2], axes[a - 1], a == 0)
