@@ -285,8 +285,8 @@ def march_batch(
 
 
 def _behind(buffer: RayBuffer, background: Colour) -> ti.Vector:
-    """Background as kernels take it."""
-    return buffer.set_behind(require_colour(background) if buffer.channels is None else background)  # type: ignore[arg-type]
+    """Background as kernels take it: a colour by name, or numbers that were looked at, of channels in any unit."""
+    return buffer.set_behind(require_colour(background) if isinstance(background, str) else background)
 
 
 def _march_rays(
