@@ -164,9 +164,7 @@ def evaluate(
     behind = background_of(volume, views)
     scores, seconds = [], []
     distance, why = lpips_distance()
-    relative = fitted_relative_depth(volume)
-    if not relative and (doubt := _doubt_of_depth_unit(volume, views)):
-        log.warning("%s", doubt)
+    relative = _has_relative_depth(volume, views)
     with Renderer(volume, march) as renderer:
         for i, camera in enumerate(views.cameras):
             start = time.perf_counter()
@@ -241,10 +239,13 @@ def fitted_relative_depth(volume: AnyVolume) -> bool:
     return isinstance(settings, Mapping) and settings.get("depth_scale") == "per-view"
 
 
-def _doubt_of_depth_unit(volume: AnyVolume, views: Views) -> str:
-    """Why the views' depth images are of another unit than the volume, and the cure; "" where there is no doubt."""
-    middle = volume.box.mean(0)
-    return unit_doubt(views.depths, float(np.median([np.linalg.norm(c.position - middle) for c in views.cameras])))
+def _has_relative_depth(volume: AnyVolume, views: Views) -> bool:
+    """`fitted_relative_depth`; else the log says where the depth images are of another unit than the volume."""
+    relative, middle = fitted_relative_depth(volume), volume.box.mean(0)
+    usual = float(np.median([np.linalg.norm(c.position - middle) for c in views.cameras]))
+    if not relative and (doubt := unit_doubt(views.depths, usual)):
+        log.warning("%s", doubt)
+    return relative
 
 
 def _mean(numbers: list[float | None]) -> float | None:
@@ -354,6 +355,7 @@ def evaluate_channels(
     if views.has_alpha:
         behind[mine] = np.array(views.background)[theirs]
     scores, seconds, squares, counts = [], [], np.zeros(len(names)), np.zeros(len(names))
+    relative = _has_relative_depth(volume, views)
     with Renderer(volume, march) as renderer:
         for i, camera in enumerate(views.cameras):
             start = time.perf_counter()
@@ -370,7 +372,8 @@ def evaluate_channels(
             if inside is not None and (known & inside[..., None]).any():
                 masked = _decibels_of_channels(square, known & inside[..., None], ranges)
             psnr_of_all = _decibels_of_channels(square, known, ranges)
-            scores.append(ViewScore(views.names[i], psnr_of_all, None, psnr_masked=masked, rmse=rmse))
+            depth = depth_scores(renderer, views, i, relative)
+            scores.append(ViewScore(views.names[i], psnr_of_all, None, psnr_masked=masked, rmse=rmse, **depth))
             if seen is not None:
                 seen(i, image)
     return Evaluation(
@@ -381,6 +384,8 @@ def evaluate_channels(
         psnr_masked=_mean([s.psnr_masked for s in scores]),
         masked_by=mask_source(views) if views.shows_silhouettes or views.masks is not None else "",
         rmse={name: float(np.sqrt(t / n)) for name, t, n in zip(names, squares, counts, strict=True) if n},
+        depth_error=_mean([s.depth_error for s in scores]),
+        depth_error_relative=_mean([s.depth_error_relative for s in scores]),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,15 @@ from PIL import Image
 from skips import require_extra
 
 from raymarch.errors import RaymarchError
+from raymarch.evaluation.held_out import evaluate
+from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.channel_frames import read_array
 from raymarch.io.image_sets.convert import convert
 from raymarch.io.image_sets.load import load_views
+from raymarch.rendering.renderer import render
+from raymarch.views.depth_images import distances_of_z
+from raymarch.views.views import Views
+from raymarch.volumes.volume import Volume
 
 CHANNELS = ["red", "green", "blue", "thermal"]
 CONTIGUOUS = {"planarconfig": "contig", "photometric": "minisblack"}
@@ -57,6 +64,32 @@ def test_each_frame_has_the_channels_that_its_file_has(tmp_path):
     np.testing.assert_array_equal(views.image(3)[..., 3], given[3][1])
     assert views.cameras[2].focal == (4.75, 4.75)
     assert load_views(tmp_path / "set", "all", downscale=2, background=[1, 2, 3, 4]).sizes[0] == (4, 3)
+
+
+def test_depth_images_are_read_beside_channels_and_stay_with_the_set(tmp_path):
+    depth = np.full((3, 4), 3.0, np.float32)
+    given = [(name, values, {**keys, "depth_file_path": "depth.npy"}) for name, values, keys in frames()]
+    folder = write(tmp_path / "set", given, depth_unit_scale_factor=1.0)
+    np.save(folder / "depth.npy", depth)
+    views = load_views(folder, "all", depths=True)
+    convert(folder, tmp_path / "set.h5")
+    for seen in (views, load_views(tmp_path / "set.h5", "all", depths=True)):
+        for i in range(4):
+            np.testing.assert_allclose(seen.depth(i), distances_of_z(seen.cameras[i], depth), rtol=1e-6)
+
+
+def test_the_depth_error_of_channels_is_that_of_colours():
+    ball = Volume.from_function(lambda p: 30.0 * (np.linalg.norm(p, axis=-1) < 0.6), shape=(12, 12, 12))
+    camera = Camera.look_at((0, -4, 0), width=8, height=6)
+    depth = render(ball, camera, extras=True).depth
+    known = [np.where(np.isfinite(depth), 1.1 * depth, np.nan)]
+    image = np.zeros((1, 6, 8, 3))
+    named = replace(ball, channels=("a", "b", "c"), activation=replace(ball.activation, colour="identity"))
+    of_colours = evaluate(ball, Views([camera], image.astype(np.uint8), depths=known))
+    of_channels = evaluate(named, Views([camera], image, channels=named.channels, background=(0, 0, 0), depths=known))
+    assert of_colours.depth_error_relative == pytest.approx(0.1 / 1.1, rel=1e-5)
+    assert of_channels.depth_error == of_colours.depth_error == of_channels.views[0].depth_error
+    assert of_channels.depth_error_relative == of_colours.depth_error_relative
 
 
 @pytest.mark.extra

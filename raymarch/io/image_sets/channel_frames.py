@@ -16,7 +16,7 @@ import numpy as np
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, one_line, short_value
 from raymarch.io.image_sets.frame_file import unique_names
-from raymarch.io.image_sets.frames import Frame, existing_images, read_masks, require_few, shrink_camera
+from raymarch.io.image_sets.frames import Frame, existing_images, read_depths, read_masks, require_few, shrink_camera
 from raymarch.io.image_sets.read_options import ReadOptions
 from raymarch.io.images.decode import decode
 from raymarch.io.images.header import MAX_PIXELS, Header, open_image, read_header
@@ -108,6 +108,7 @@ def views_of_channel_frames(
         box=box,
         downscale=options.downscale,
         origin=None if origin is None else tuple(origin.tolist()),
+        depths=read_depths(frames, cameras, found, options, source),
         channels=channels,
     )
 

@@ -147,7 +147,7 @@ def views_of_frames(
         downscale=options.downscale,
         origin=None if origin is None else tuple(origin.tolist()),
         bounds=_bounds_of(there),
-        depths=_depths(there, cameras, found, options, source),
+        depths=read_depths(there, cameras, found, options, source),
         sightings=None if sightings is None or points is None else _sightings([sightings[i] for i in numbers]),
     )
 
@@ -158,7 +158,7 @@ def _sightings(seen: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack([views, np.concatenate(seen)], axis=1)
 
 
-def _depths(
+def read_depths(
     frames: Sequence[Frame], cameras: Sequence[Camera], found: Sequence[Header], options: ReadOptions, source: Path
 ) -> Depths:
     """Depth images of frames [world unit], distances along rays, as far as they exist; the log says which do not."""

@@ -248,7 +248,7 @@ def _still(
     with it."""
     with Renderer(volume, march) as renderer:
         image = renderer.render(camera, background, depth=False).image
-    if is_of_values(str(march.mode)) or march.mode in ("x-ray-exact", "x-ray-joseph"):
+    if is_of_values(str(march.mode)):
         low, high = window or (float(image.min()), float(image.max()))
         window = low, high if high > low else low + 1.0
         image = (image - window[0]) / (window[1] - window[0])

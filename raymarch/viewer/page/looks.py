@@ -124,4 +124,4 @@ def scene_record(volume: Volume) -> dict[str, Any]:
 
 def is_of_values(mode: str) -> bool:
     """Whether a mode's pictures are values, shown over a window."""
-    return mode in VALUE_MODES
+    return DRAWN_MODES.get(mode) in VALUE_MODES
