@@ -153,7 +153,8 @@ def require_features(count: int, channels: Sequence[str], shape: Sequence[int]) 
     if tuple(channels) == COLOUR_CHANNELS:
         cure = channels_cure((*shape, count), tuple(shape), CHANNELS)
         cure = cure or "name what other numbers are, as in rm.Volume(.., channels=('a', 'b', ..))"
-        raise RaymarchError(f"features have {count} numbers a sample, want one of {CHANNELS}; {cure}")
+        have = f"features have shape {(*shape, count)}, want {tuple(shape)} and one of {CHANNELS} channels"
+        raise RaymarchError(f"{have}; {cure}")
     names = ", ".join(channels)
     raise RaymarchError(
         f"features have {count} numbers a sample, want one of {wanted} for the {len(channels)} channels {names}; name"

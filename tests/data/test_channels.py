@@ -152,7 +152,7 @@ BAD_VOLUMES = {
     r"features have 16 numbers a sample, want one of \[5, 20, 45, 80\] for the 5": lambda: replace(
         volume(), channels=list("abcde")
     ),
-    r"features have 16 numbers a sample, want one of \[3, 12, 27, 48\]; name what": lambda: Volume(
+    r"and one of \[3, 12, 27, 48\] channels; name what other numbers are, as in rm\.Volume": lambda: Volume(
         volume().density, volume().features, np.eye(4)
     ),
     r"channels have alpha": lambda: replace(volume(), channels=("red", "thermal", "label", "alpha")),
