@@ -263,3 +263,26 @@ def test_another_volume_takes_the_place_of_the_one_before(opened):
         page.wait_for_timeout(300)
         settled(page)
         assert against(page, server) > 42
+
+
+PACED = """([fixed, slope]) => {
+    const pace = new (document.querySelector(".rm-stage").moving.pace.constructor)();
+    const seen = [];
+    for (let i = 0; i < 200; i++) {
+        seen.push(pace.share);
+        pace.took(i === 0 ? 900 : fixed + slope * pace.work(pace.rung));
+    }
+    return seen.slice(-30);
+}"""
+
+
+def test_what_a_frame_takes_besides_its_rays_costs_no_resolution(opened):
+    """Times of frames by a machine's two figures: fixed [ms], and of a whole picture [ms]; the first one compiles."""
+    page, _ = opened(fog())
+    shares = {times: page.evaluate(PACED, times) for times in ((2, 10), (2, 300), (20, 300), (60, 300), (2, 30000))}
+    assert min(shares[2, 10]) == 1, "a GPU has time for all"
+    typical = {times: float(np.median(found)) for times, found in shares.items()}
+    assert typical[2, 300] == 0.4, "26 ms"
+    assert 0.2 <= typical[20, 300] <= 0.28, "what is left of the time"
+    assert typical[60, 300] >= 0.28, "fewer rays would save little"
+    assert max(shares[2, 30000]) <= 0.1

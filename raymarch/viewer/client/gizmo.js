@@ -68,12 +68,12 @@ function axisCross(viewer) {
     viewer.lookAlong(scaled(ball.way, -1)); // from that end
   });
   let waiting = null; // for the screen's next frame: a hand moves more often
-  viewer.on("camera", () => {
+  const soon = () => {
     waiting ??= requestAnimationFrame(() => {
       waiting = null;
-      draw();
+      if (!viewer.moving.withoutMarks) draw();
     });
-  });
-  viewer.on("scene", draw);
+  };
+  for (const event of ["camera", "sent", "scene"]) viewer.on(event, soon);
   return canvas;
 }

@@ -117,6 +117,11 @@ class MovingPicture {
     return this.looked.look !== undefined;
   }
 
+  // Whether marks wait until it rests: without a GPU each of their layers takes as long as the picture.
+  get withoutMarks() {
+    return Boolean(this.viewer.sender.moving && this.draws && this.raymarcher?.isSoftware);
+  }
+
   // Something moved: a picture with the screen's next frame. The server hears that it need not draw.
   moved() {
     const now = performance.now();
@@ -135,8 +140,7 @@ class MovingPicture {
     this.floor = Math.min(this.floor, id);
     this.told = 0;
     if (this.painted !== id - 1 || !this.draws || this.pace.share === 1) return;
-    const whole = this.pace.whole(this.last ?? Infinity);
-    if (whole < SHARP && this.raymarcher) this.paint(1, EXACT);
+    if (this.pace.whole < SHARP && this.raymarcher) this.paint(1, EXACT);
   }
 
   async run() {
@@ -151,7 +155,6 @@ class MovingPicture {
         this.paint(this.pace.share, quickSteps(this.pace.step));
         if (!(await this.raymarcher.finished())) break;
         const took = performance.now() - begun;
-        this.last = took;
         this.slow = isTooSlow(this.pace, took) ? this.slow + 1 : 0;
         if (this.slow > SLOW) this.rest();
         this.pace.took(took);

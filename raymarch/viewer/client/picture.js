@@ -52,7 +52,7 @@ class Picture {
   paintHere(marched) {
     const { canvas, drawing } = this;
     drawing.imageSmoothingEnabled = true;
-    drawing.imageSmoothingQuality = "medium";
+    drawing.imageSmoothingQuality = "low";
     drawing.drawImage(marched, 0, 0, canvas.width, canvas.height);
     Object.assign(this, { final: false, here: marched.width, size: [marched.width, marched.height] });
   }

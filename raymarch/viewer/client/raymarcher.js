@@ -38,6 +38,14 @@ class Raymarcher {
     this.upload(volume);
   }
 
+  // Whether the graphics are the processor's.
+  get isSoftware() {
+    const { gl } = this;
+    const told = gl.getExtension("WEBGL_debug_renderer_info")?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER;
+    this.renderer ??= String(gl.getParameter(told));
+    return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(this.renderer);
+  }
+
   // Gives all of the GPU back.
   end() {
     this.gl.getExtension("WEBGL_lose_context")?.loseContext();

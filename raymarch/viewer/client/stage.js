@@ -56,7 +56,8 @@ class Stage {
       Object.assign(this.element.dataset, { here: frames, rate: rate.toFixed(1), share, settled: false });
       this.sliceFrame = null;
       this.element.classList.remove("rm-flat");
-      this.draw(); // marks with the picture that they are of
+      this.overlay.hidden = viewer.moving.withoutMarks;
+      if (!this.overlay.hidden) this.draw(); // marks with the picture that they are of
     });
     viewer.on("drawing", () => (this.element.dataset.drawing = viewer.moving.state));
     for (const event of ["frame", "look", "photo", "redraw"]) viewer.on(event, soon);
@@ -68,6 +69,7 @@ class Stage {
     });
     viewer.on("frame", (frame) => {
       this.sliceFrame = frame.slice ?? null;
+      this.overlay.hidden = false;
       this.element.classList.toggle("rm-flat", Boolean(frame.slice));
       this.wait.hidden = true;
       if (!frame.y && !frame.x) this.ink = viewer.picture.bright ? INKS.bright : INKS.dark;

@@ -53,9 +53,9 @@ class DrawingLoop {
     viewer.raymarcher.draw(record, this.pace.share, quickSteps(this.pace.step));
     if (!(await viewer.raymarcher.finished())) return void (this.stopped = true);
     const took = performance.now() - begun;
-    this.perRay = this.pace.whole(took) / (record.width * record.height);
     this.frames.count(begun);
     this.pace.took(took);
+    this.perRay = this.pace.slope / (record.width * record.height);
     viewer.drawn(false);
   }
 
