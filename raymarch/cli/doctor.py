@@ -66,7 +66,7 @@ def doctor(
         require_writable(plot)
     given = None if box is None else require_box(box)
     volume = None if run is None else load_fitted(run)
-    if volume is not None and volume.channels:
+    if volume is not None and not volume.is_colour:
         its = f"{run}: has the channels {', '.join(volume.channels)}, and fits are looked at in colours alone"
         raise RaymarchError(f"{its}; leave --volume out; raymarch evaluate {run} {data} scores each channel")
     views, findings = read_set(data, split, background=reading.background, **reading.options(volume, depths=True))
