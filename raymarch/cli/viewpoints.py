@@ -61,7 +61,7 @@ up = click.option(
     "--up",
     type=Direction(),
     metavar="X,Y,Z",
-    help="Direction that is up in the world, for all but --views; z if not given. raymarch doctor tells a set's.",
+    help="Direction that is up in the world, z if not given. raymarch doctor tells a set's.",
 )
 size = click.option(
     "--size",

@@ -156,7 +156,7 @@ class DepthTerm(Closing):
 
 def _say_what_comes_late(views: Views, fixed: np.ndarray, steps: int | None) -> None:
     """A line where a fit has too few steps for its volume to tell scales of depth images."""
-    late = sum(views.depth(i) is not None for i in np.flatnonzero(~fixed))
+    late = sum(views.depth(i) is not None for i in np.flatnonzero(~fixed).tolist())
     if late and steps is not None and steps < FIRST_UPDATE:
         log.warning(
             "depth images of %d views count for nothing: the volume tells their scale from step %d on, and the fit has"
