@@ -55,6 +55,7 @@ def doctor(
     from raymarch.diagnosis.diagnose import examine
     from raymarch.diagnosis.finding import setting_of_fit, sort_findings
     from raymarch.diagnosis.read_set import read_set
+    from raymarch.errors import RaymarchError
     from raymarch.geometry.boxes import require_box
     from raymarch.io.files.atomic import require_writable
     from raymarch.io.images.write import require_pictures
@@ -65,12 +66,15 @@ def doctor(
         require_writable(plot)
     given = None if box is None else require_box(box)
     volume = None if run is None else load_fitted(run)
+    if volume is not None and not volume.is_colour:
+        its = f"{run}: has the channels {', '.join(volume.channels)}, and fits are looked at in colours alone"
+        raise RaymarchError(f"{its}; leave --volume out; raymarch evaluate {run} {data} scores each channel")
     views, findings = read_set(data, split, background=reading.background, **reading.options(volume, depths=True))
     if views is not None:
         output.print_note(f"{views.count_in_words()} from {data}")
         given = None if given is None else box_near(given, views.origin)
         preset, taken, views = _planned_fit(views, given)
-        found = examine(views, given)
+        found = examine(_in_colour(views), given)
         if volume is not None:
             known = setting_of_fit(volume, "exposure") is True  # then the set's exposures are the fit's already
             findings += [each for each in found.findings if not (known and each.code == "exposure")]
@@ -83,6 +87,16 @@ def doctor(
             _plot_set(plot, views, taken, found.points, overwrite)
     _print(sort_findings(findings), as_json)
     return 1 if _has_errors(findings) else 0
+
+
+def _in_colour(views: Views) -> Views:
+    """Views that have colours; of other channels those that have what is shown of them."""
+    if not views.channels:
+        return views
+    shown = views.shown[: 3 if views.colours > 2 else 1]
+    known = [i for i, has in enumerate(views.has_channel[:, : len(shown)]) if has.all()]
+    output.print_note(f"{len(known)} of {len(views)} views have {', '.join(shown)}, which are looked at as colours")
+    return (views[known] if known else views).in_colour()
 
 
 def _has_errors(findings: Sequence[Finding]) -> bool:

@@ -148,7 +148,8 @@ def _scores(of: ViewScore | Evaluation) -> str:
         ("relative", of.depth_error_relative, ".1%", ""),
     ]
     told = [f"{name} {value:{form}}{unit}" for name, value, form, unit in known if value is not None]
-    return "  ".join([*told, *(f"{name} {value:.4g}" for name, value in of.rmse.items())])
+    errors = [f"{name} {value:.4g}" for name, value in of.rmse.items()]
+    return "  ".join([*told, *["RMSE"] * bool(errors), *errors])
 
 
 class _Pictures:

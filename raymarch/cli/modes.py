@@ -186,12 +186,19 @@ def _value_kind(volume: AnyVolume, seen: Volume) -> ValueKind:
 
 def _iso(volume: AnyVolume, seen: Volume) -> float:
     """Value of a surface about what is seen of a volume by default."""
-    from raymarch.volumes.default_table import default_table, has_values_alone
+    from raymarch.errors import RaymarchError
+    from raymarch.volumes.default_table import has_values_alone, range_of
+    from raymarch.volumes.surface_value import surface_value
 
-    if has_values_alone(seen) and (iso := _value_kind(volume, seen).iso) is not None:
-        return iso
-    values = default_table(seen, "viridis").values
-    return float(values[0] + values[-1]) / 2
+    found = surface_value(seen, _value_kind(volume, seen) if has_values_alone(seen) else None)
+    if found is None and (seen.boxes > 1 or seen.ndc_from_world is not None):
+        return 0.0  # which has no surface, as the march says
+    if found is None:
+        low, high = range_of(seen)
+        raise RaymarchError(
+            f"values are from {low:g} to {high:g}, and no surface stands out; give --iso, or another mode"
+        )
+    return found
 
 
 def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[TransferFunction, bool]:

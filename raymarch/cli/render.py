@@ -74,14 +74,14 @@ def render(
     Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.
     """
     from raymarch.io.files.lock import lock_file
-    from raymarch.io.images.write import folder_named, require_pictures
+    from raymarch.io.images.write import SUFFIXES, folder_named, require_pictures
     from raymarch.io.volumes.volume_file import load
     from raymarch.views.views import require_colour
 
     viewpoints.require()
     reading.require_set(viewpoints.data, "--views DATA")
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
-    file = viewpoints.is_single and Path(out).suffix.lower() == ".png" and not Path(out).is_dir()
+    file = viewpoints.is_single and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir()
     if clip:
         clip.require()
     elif file:

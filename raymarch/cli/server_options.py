@@ -24,7 +24,8 @@ def server_options(of: str = "") -> Any:
         metavar="ADDRESS",
         expose_value=False,
         callback=_store_option,
-        help=f"{of}address to listen on, 127.0.0.1 if not given; 0.0.0.0 in a container, whose port is published.",
+        help=f"{of}{'a' if of else 'A'}ddress to listen on, 127.0.0.1 if not given; 0.0.0.0 in a container, whose port"
+        " is published.",
     )
     hosts = click.option(
         "--allow-host",
@@ -33,7 +34,7 @@ def server_options(of: str = "") -> Any:
         multiple=True,
         expose_value=False,
         callback=_store_option,
-        help=f"{of}answer to this name too, as a proxy's lab.example.org; may be given again.",
+        help=f"{of}{'a' if of else 'A'}nswer to this name too, as a proxy's lab.example.org; may be given again.",
     )
     return lambda command: bind(hosts(command))
 

@@ -139,7 +139,7 @@ def _path_message(message: str, place: str, context: click.Context | None) -> st
         return f"{_typed_address(place, context)}: {why_missing(place)}".replace(
             "; download it first", "; write it here first"
         )
-    no_volume = "want a volume file" in message or "that are no slices in grey" in message
+    no_volume = any(told in message for told in ("want a volume file", "want one volume", "that are no slices in grey"))
     if no_volume and Path(place).is_dir() and _is_set(Path(place)):
         words = _option_words(context)
         read = [word for before, word in zip(["", *words], words, strict=False) if before != "--out"]

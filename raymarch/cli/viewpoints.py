@@ -61,7 +61,7 @@ up = click.option(
     "--up",
     type=Direction(),
     metavar="X,Y,Z",
-    help="Direction that is up in the world, for orbits and spirals; z if not given. raymarch doctor tells a set's.",
+    help="Direction that is up in the world, z if not given. raymarch doctor tells a set's.",
 )
 size = click.option(
     "--size",
@@ -82,14 +82,15 @@ target = click.option(
     "--target",
     type=Numbers(float, 3),
     metavar="X,Y,Z",
-    help="What --position looks at, the volume's middle if not given.",
+    help="What --position looks at, the volume's middle if not given; of --panorama and --cubemap what is ahead, level"
+    " along an axis of the world if not given.",
 )
 panorama = click.option(
     "--panorama",
     type=Whole(2, MAX_SIDE),
     metavar="WIDTH",
     help="One picture of all around, longitude by latitude, WIDTH by half as many pixels; from --position, the volume's"
-    " middle if not given, its own middle toward --target.",
+    " middle if not given; what is ahead, at --target, is in its middle.",
 )
 cubemap = click.option(
     "--cubemap",

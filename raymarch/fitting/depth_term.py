@@ -7,6 +7,7 @@ what is known otherwise: to the sparse points that the view sees, else to the vo
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ from raymarch.matching.points import MIN_POINTS, with_matched_points
 from raymarch.rendering.march_settings import March, set_ray_settings
 from raymarch.views.depth_images import MAX_ALIGNMENT_ERROR, scale_and_shift, unit_doubt
 from raymarch.views.views import Views
+
+log = logging.getLogger(__name__)
 
 RELATIVE_DELTA = 0.02  # of a distance: its error from which on it counts less, where none is given
 UPDATE_INTERVAL = 25  # steps between two updates of scales and shifts by the volume
@@ -57,6 +60,7 @@ class DepthTerm(Closing):
             found = alignments_by_points(plan.views)
             self._fixed = np.array([one is not None for one in found])
             self.alignment = np.array([(np.nan, np.nan) if one is None else one for one in found])
+            _say_what_comes_late(known, self._fixed, s.steps)
         self._count = max(s.rays // RAYS_PER_DEPTH_RAY, 1)
         self._drawn = np.zeros(0, np.int64)
         self._buffer = RayBuffer(self._count)
@@ -148,6 +152,19 @@ class DepthTerm(Closing):
         known = np.isfinite(self.alignment).all(1) & [depth is not None for depth in self._plan.views.depths or ()]
         names = zip(self._plan.views.names, self.alignment.round(7).tolist(), known.tolist(), strict=True)
         return {"depth_alignment": [[name, *numbers] for name, numbers, told in names if told]}
+
+
+def _say_what_comes_late(views: Views, fixed: np.ndarray, steps: int | None) -> None:
+    """A line where a fit has too few steps for its volume to tell scales of depth images."""
+    late = sum(views.depth(i) is not None for i in np.flatnonzero(~fixed).tolist())
+    if late and steps is not None and steps < FIRST_UPDATE:
+        log.warning(
+            "depth images of %d views count for nothing: the volume tells their scale from step %d on, and the fit has"
+            " %d; take more steps, or depth_scale 'metric' (--set depth_scale=metric)",
+            late,
+            FIRST_UPDATE,
+            steps,
+        )
 
 
 def require_targets(plan: Plan, views: Views) -> None:

@@ -84,7 +84,9 @@ def neighbours(
 
 
 def features_of(views: Views) -> list[Features]:
-    """Feature points of each view, in pixels of its image."""
+    """Feature points of each view, in pixels of its image; of other channels in what is shown of them, none where that
+    is unknown."""
+    views = views.in_colour()
 
     def one(view: int) -> Features:
         image, scale = intensity(views, view)

@@ -24,11 +24,8 @@ from raymarch.meshing.marching_cubes import (
 )
 from raymarch.system.resources import require_free
 from raymarch.volumes.mesh import Mesh, face_normals, vertex_normals
-from raymarch.volumes.value_kind import histogram_of
+from raymarch.volumes.surface_value import default_level, is_scalar
 from raymarch.volumes.volume import SHOWN_VOLUME, AnyVolume, Volume, seen_colours
-
-SURFACE_VOXELS = 2  # in which a surface shall take half of the light
-HISTOGRAM_BINS = 256  # of the histogram
 
 
 @dataclass(frozen=True)
@@ -44,11 +41,6 @@ class Level:
     value: float
     raw: float
     words: str
-
-
-def is_scalar(volume: Volume) -> bool:
-    """Whether the values are plain numbers, not a fitted extinction."""
-    return volume.activation.density_rule.signed
 
 
 def level_of(volume: Volume, iso: float | None, values: tuple[float, float]) -> Level:
@@ -69,47 +61,6 @@ def level_of(volume: Volume, iso: float | None, values: tuple[float, float]) -> 
             " between them"
         )
     return Level(value, float(volume.activation.raw(value)), words)
-
-
-def default_level(volume: Volume, values: tuple[float, float]) -> tuple[float, str]:
-    """Default value of an isosurface, and how it was chosen.
-
-    Of extinction that at which two voxels take half of the light, which is about where a surface is seen; where all is
-    thinner than twice that, and of scalar volumes, the threshold that parts the values best (Otsu 1979).
-    """
-    if not is_scalar(volume):
-        half = float(np.log(2)) / (SURFACE_VOXELS * volume.voxel)
-        if values[1] >= 2 * half:
-            return half, f"where {SURFACE_VOXELS} voxels take half of the light"
-    return otsu(_values(volume), *values), "which parts the values best (Otsu)"
-
-
-def otsu(values: np.ndarray, low: float, high: float) -> float:
-    """Otsu's threshold of values: the one with the most variance between both sides; 1979, "A threshold selection
-    method from gray-level histograms".
-
-    Example:
-        >>> 1 < otsu(np.repeat([0.0, 1.0, 9.0, 10.0], 50), 0.0, 10.0) < 9
-        True
-    """
-    if high - low <= 4 * HISTOGRAM_BINS * np.spacing(max(abs(low), abs(high))):
-        return high  # values that are as good as equal have no bins between them
-    count, edges = histogram_of(values, HISTOGRAM_BINS, low, high)
-    middle, below = (edges[1:] + edges[:-1]) / 2, np.cumsum(count)
-    above, total = below[-1] - below, np.cumsum(count * middle)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        apart = total / below - (total[-1] - total) / above
-        between = np.nan_to_num(below * above * apart**2)
-    best = np.flatnonzero(between >= between.max() * (1 - 1e-9))  # a plateau where bins are empty: its middle
-    return float(edges[1:][best].mean())
-
-
-def _values(volume: Volume) -> np.ndarray:
-    """Values at the samples: every so many-th of a large volume, and of bricks only the stored ones."""
-    if volume.bricks is not None:
-        return volume.activation.sigma(volume.bricks.density)
-    stride = max(1, round((np.prod(volume.box_shape) / 2**24) ** (1 / 3)))
-    return volume.activation.sigma(volume.density[::stride, ::stride, ::stride])
 
 
 def largest_pieces(vertices: np.ndarray, faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

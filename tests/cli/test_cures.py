@@ -70,6 +70,12 @@ def here(tmp_path, monkeypatch):
     image_set(tmp_path / "set")
     image_set(tmp_path / "sizes", ((8, 6), (6, 8)))
     image_set(tmp_path / "plain", alpha=False)
+    image_set(tmp_path / "rig", alpha=False)
+    Path("rig/depths").mkdir()
+    for i in range(3):
+        Image.new("L", (4, 4), 9).save(f"rig/depths/{i}.png")
+    cube = np.zeros((6, 6, 6, 4))
+    save(Volume(cube[..., 0], cube, np.eye(4), channels=("red", "green", "blue", "heat")), "heat.h5")
     Path("photos").mkdir()
     shutil.copy("set/r_0.png", "photos/0.png")
     Path("mine").mkdir()
@@ -103,6 +109,7 @@ def ran(line, capsys):
 ORBIT = "render v.h5 --orbit 2 --size 6"
 CURES = [  # a line that fails, what stderr says, and the lines that this makes of it
     # Names and suffixes.
+    ("info rig", "is an image set, want a volume file; raymarch fit rig --out", ["doctor rig"]),
     ("info v", "did you mean v.h5?", ["info v.h5"]),
     ("info vol/v.h5", "check the path", ["info v.h5"]),
     ("info '*.npy'", "such as colours.npy", ["info colours.npy --channel 0"]),
@@ -214,6 +221,10 @@ CURES = [  # a line that fails, what stderr says, and the lines that this makes 
     ("evaluate v.h5 set --split tests", "it has train, test and all; choose one", ["evaluate v.h5 set --split test"]),
     ("evaluate v.h5 set/transforms.json", "try set", ["evaluate v.h5 set"]),
     ("evaluate v.h5 v.h5", "want an image set here", ["evaluate v.h5 set"]),
+    ("render v.h5 --position 4,0,1 --size 6 --out p.jpg", "end the name in .png",
+     ["render v.h5 --position 4,0,1 --size 6 --out p.png"]),
+    ("render v.h5 --cubemap 4 --out p.jpeg", "end the name in .png", ["render v.h5 --cubemap 4 --out p.png"]),
+    ("doctor set --volume heat.h5", "leave --volume out; raymarch evaluate heat.h5 set", ["doctor set"]),
     ("doctor set --volume head.npy", "take a fitted one", ["doctor set --volume v.h5"]),
     ("render v.h5 --views sizes --split all --out new", "--follow-links if you trust the set",
      ["render v.h5 --views sizes --split all --follow-links --out new"]),

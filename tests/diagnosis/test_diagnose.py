@@ -300,6 +300,21 @@ def test_points_that_images_agree_on_lie_on_what_they_show():
     assert len(matched_points(ROOM[:1])) == 0
 
 
+@pytest.mark.parametrize("extra", [0, 1, 2])
+def test_points_of_channels_are_those_of_what_is_shown_of_them(extra):
+    """A fourth channel is no alpha, and what is unknown has no points."""
+    some, names = ROOM[:2], ("red", "green", "blue", "thermal", "depth")
+    images = np.concatenate([np.stack(some.images) / 255, np.full((2, *some.images[0].shape[:2], extra), 290)], axis=-1)
+    images[1, ..., :3] = np.nan
+    images[1, ..., 3:] = 291
+    images = images[: 1 if extra == 0 else 2]
+    views = rm.Views(some.cameras[: len(images)], images.astype(np.float32), channels=names[: 3 + extra])
+    found, wanted = features_of(views), features_of(views.in_colour())
+    assert len(found[0].place) > 100 and all(len(one.place) == 0 for one in found[1:])
+    np.testing.assert_array_equal(found[0].place, wanted[0].place)
+    assert len(matched_points(views)) == 0 and len(with_matched_points(views).points or ()) == 0
+
+
 def test_planes_of_bounds_are_no_points_that_images_agree_on(tmp_path):
     (tmp_path / "images").mkdir()
     rows = []

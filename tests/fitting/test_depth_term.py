@@ -115,6 +115,20 @@ def test_relative_depths_are_aligned_by_the_volume_and_resumed_to_the_same_bytes
         load_checkpoint(one, tmp_path / "c")
 
 
+def test_a_fit_too_short_to_tell_the_scale_of_depths_says_so(caplog):
+    for views, how, said in (
+        (relative(seen()), {}, True),
+        (relative(seen()), {"steps": depth_term.FIRST_UPDATE}, False),
+        (with_points(relative(seen())), {}, False),
+        (seen(), {"depth_scale": "metric"}, False),
+    ):
+        caplog.clear()
+        settings = replace(SETTINGS, **{"depth_weight": 0.5, "depth_scale": "per-view", **how})
+        with Fitter(views, settings, box=drive.BALL_BOX):
+            pass
+        assert ("count for nothing" in caplog.text) == said
+
+
 def test_points_align_relative_depths_and_are_targets_themselves():
     views = with_points(relative(seen()))
     found = alignments_by_points(views)

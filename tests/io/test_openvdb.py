@@ -490,3 +490,14 @@ def test_a_file_that_is_cut_is_told(kind, tmp_path):
     for size in np.unique(np.linspace(1, len(whole) - 1, 40).astype(int)):
         path.write_bytes(whole[:size])
         assert not one_line_or_a_volume(path), size
+
+
+def test_a_volume_of_other_channels_is_written_as_it_is_shown_and_that_is_said(tmp_path, caplog):
+    values = np.random.default_rng(0).normal(size=(9, 9, 9, 4))
+    names = ("red", "green", "blue", "heat")
+    plain = rm.Activation("relu", 0.0, 1.0, "identity")
+    volume = rm.Volume(np.ones((9, 9, 9)), values, np.eye(4), plain, background=(0, 0, 0, 0), channels=names)
+    rm.save(volume, tmp_path / "heat.vdb")
+    assert "of the channels red, green, blue, heat the file gets what is shown as colours" in caplog.text
+    rm.save(volume.in_colour(), tmp_path / "shown.vdb")
+    assert (tmp_path / "heat.vdb").read_bytes() == (tmp_path / "shown.vdb").read_bytes()

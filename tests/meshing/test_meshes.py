@@ -14,8 +14,8 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import main
-from raymarch.meshing.isosurface_mesh import otsu
 from raymarch.volumes.harmonics import basis
+from raymarch.volumes.surface_value import otsu
 from raymarch.volumes.volume import seen_colours
 
 trimesh = require_extra("trimesh", "formats")

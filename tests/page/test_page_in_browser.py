@@ -227,11 +227,34 @@ def test_cameras_photographs_and_the_path(opened):
     page.keyboard.press("c")
     assert not page.locator(".rm-photo").is_visible()
     page.keyboard.press(" ")
-    page.wait_for_timeout(500)
+    here = cameras[1].world_from_camera.ravel().tolist()
+    page.wait_for_function(
+        "async (here) => (await window.raymarch.opened).record().pose.some((x, i) => Math.abs(x - here[i]) > 1e-3)",
+        arg=here,
+    )
     page.keyboard.press(" ")
-    assert np.abs(pose(page) - cameras[1].world_from_camera.ravel()).max() > 1e-3
     page.get_by_label("Camera of the set").select_option("2")
     assert np.allclose(pose(page), cameras[2].world_from_camera.ravel())
+
+
+def test_why_no_photograph_is_shown_is_said_and_goes_once_one_is(opened):
+    volume = rm.Volume.from_function(lambda p: 9.0 * (np.abs(p).max(-1) < 0.6), shape=(16, 16, 16))
+    cameras = [rm.Camera.look_at((3 * np.cos(a), 3 * np.sin(a), 1), width=40, height=30) for a in range(25)]
+    views = rm.Views(cameras, np.full((25, 30, 40, 3), 90, np.uint8))
+    page = opened(volume, views=views, pictures=True).page
+    without = page.evaluate("async () => (await window.raymarch.opened).page.cameras.findIndex((one) => !one.picture)")
+    said = page.locator(".rm-message")
+    page.get_by_label("Camera of the set").select_option(str(without))
+    page.keyboard.press("c")
+    assert "does not hold the photograph of this camera" in said.inner_text()
+    page.keyboard.press("n")
+    assert page.locator(".rm-photo").is_visible() and said.count() == 0
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("c")
+    assert "choose one, or press N" in said.inner_text()
+    page = opened(volume, views=views).page
+    page.keyboard.press("c")
+    assert "holds no photographs" in page.locator(".rm-message").inner_text()
 
 
 def test_modes_and_tables_are_changed_in_the_panel(opened):

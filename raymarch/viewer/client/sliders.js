@@ -117,7 +117,7 @@ function rangeSlider({ label, title = "", low, high, value, free = false, change
     places.forEach((place, i) => {
       bars[i].value = Math.round(NOTCHES * place);
       bars[i].setAttribute("aria-valuetext", short(made.value[i]));
-      if (document.activeElement !== boxes[i]) boxes[i].value = short(made.value[i]);
+      if (document.activeElement !== boxes[i]) boxes[i].value = short(made.value[i], 4, high - low);
     });
     bars[0].style.zIndex = places[0] > 0.5 ? 3 : 2;
   };

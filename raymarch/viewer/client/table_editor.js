@@ -137,8 +137,8 @@ class TableEditor {
     const drawing = this.table && this.viewer.scene && cleared(this.canvas);
     if (!drawing) return;
     const { frame } = this;
-    this.low.textContent = short(frame.low);
-    this.high.textContent = short(frame.high);
+    this.low.textContent = short(frame.low, 4, frame.high - frame.low);
+    this.high.textContent = short(frame.high, 4, frame.high - frame.low);
     drawTable(drawing, this.table, frame, this.viewer.scene.histogram, this.chosen, this.hovered);
   }
 }

@@ -71,11 +71,11 @@ function tidy(value, range) {
   return Number((Math.round(value / step) * step).toPrecision(9));
 }
 
-// A number in few figures: 0.0123, 4.5, 1200, 3.1e-7.
-function short(value, figures = 4) {
+// A number in few figures: 0.0123, 4.5, 1200, 3.1e-7; 0 where it is nothing beside `whole`.
+function short(value, figures = 4, whole = 0) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
   const size = Math.abs(value);
+  if (size <= 1e-6 * Math.abs(whole)) return "0";
   if (size >= 1e6 || size < 1e-4) return value.toExponential(Math.min(figures - 1, 2)).replace("e+", "e");
   return String(Number(value.toPrecision(figures)));
 }

@@ -14,8 +14,9 @@ from raymarch.rendering.march_settings import March, table_of
 from raymarch.rendering.shading import Shading
 from raymarch.viewer.page.record import DRAWN_MODES, VALUE_MODES, look_record
 from raymarch.volumes.default_table import default_table, has_values_alone, range_of
+from raymarch.volumes.surface_value import surface_value
 from raymarch.volumes.transfer_function import TransferFunction
-from raymarch.volumes.value_kind import kind_of, lattice_indices, values_at
+from raymarch.volumes.value_kind import lattice_indices, values_at
 from raymarch.volumes.volume import Volume
 
 OF_VALUES = ("transfer", "isosurface", "maximum", "minimum", "average", "x-ray")
@@ -58,9 +59,8 @@ def _march_of(volume: Volume, mode: str, look: DefaultLook) -> March | None:
         lit = has_values_alone(volume) and volume.ndc_from_world is None
         own = {"transfer": table, "shading": Shading() if lit else None}
     elif mode == "isosurface":
-        own = {"iso": iso_of(volume, look)}
-        low, high = range_of(volume)
-        if not low < own["iso"] < high:
+        own = {"iso": surface_value(volume, look.kind)}
+        if own["iso"] is None:
             return None
     return replace(March(step=look.march.step, mode=mode, **own), clip=look.march.clip)
 
@@ -73,15 +73,6 @@ def _table_of(volume: Volume) -> TransferFunction | None:
         return default_table(volume, None if has_values_alone(volume) else MAP_OF_COLOURS)
     except RaymarchError:
         return None
-
-
-def iso_of(volume: Volume, look: DefaultLook) -> float:
-    """Value of a surface about what is seen of a volume."""
-    if has_values_alone(volume):
-        kind = look.kind or kind_of(volume)
-        return float(0.5 * (kind.low + kind.high)) if kind.iso is None else kind.iso
-    table = _table_of(volume)
-    return 0.0 if table is None else float(table.values[0] + table.values[-1]) / 2
 
 
 def default_windows(volume: Volume) -> dict[str, Window]:

@@ -27,6 +27,7 @@ from raymarch.rendering.march_settings import March, require_seen, skip_unseen
 from raymarch.viewer.pictures.viewer_camera import Look, Slice
 from raymarch.views.views import Views
 from raymarch.volumes.default_table import default_table, has_values_alone, range_of
+from raymarch.volumes.surface_value import surface_value
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.value_kind import distinct_range, histogram_of
 from raymarch.volumes.volume import SHOWN_VOLUME, AnyVolume, Volume
@@ -119,10 +120,7 @@ class VolumeSource(Source):
         self._side = march.supersample or 1
         self.values = has_values_alone(self.seen)
         self.table = march.transfer or self._own_table()
-        if march.iso is not None or (kind is not None and kind.iso is not None):
-            self.iso = march.iso if march.iso is not None else kind.iso  # type: ignore[union-attr]
-        else:
-            self.iso = None if self.table is None else float(self.table.values[0] + self.table.values[-1]) / 2
+        self.iso = surface_value(self.seen, kind) if march.iso is None else march.iso
         mode = march.mode if self.seen.boxes == 1 else self.modes[0]  # through nested boxes there is no table
         self.planes = () if march.clip is None else march.clip.planes
         box = None if march.clip is None or march.clip.box is None else Clip(march.clip.box)

@@ -263,7 +263,9 @@ def write(volume: AnyVolume, path: Path, *, half: bool = False, compression: str
     """File of a volume: of a fit its extinction and its colours, of a scalar volume its values."""
     with name_path(path), system_refusals(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        volume = volume if isinstance(volume, ScalarVolume) else volume.in_colour()
+        if not isinstance(volume, ScalarVolume) and not volume.is_colour:
+            log.warning("of the channels %s the file gets what is shown as colours", ", ".join(volume.channels))
+            volume = volume.in_colour()
         require_one_grid(volume, path)
         grids = [_scalar_grid(volume)] if isinstance(volume, ScalarVolume) else grids_of_fit(volume)
         notes = {

@@ -178,9 +178,18 @@ class PageViewer {
     this.parts.shown(fine);
   }
 
+  // Shows a share of the photograph; where there is none to show, says why.
   compare(share) {
     this.wiped = share;
     this.place();
+    this.whyNone?.remove();
+    if (share > 0 && this.parts.photo.hidden) this.whyNone = this.parts.say("note", this.noPhotograph());
+  }
+
+  noPhotograph() {
+    if (!this.page.cameras.some((camera) => camera.picture)) return "This page holds no photographs.";
+    if (!Number.isInteger(this.exact?.index)) return "Photographs are shown where a camera of the set stands: choose one, or press N.";
+    return "The page does not hold the photograph of this camera; it holds those that have a small picture in the panel.";
   }
 
   // The photograph, where it belongs.
@@ -226,6 +235,7 @@ async function openPage(root, page, packed) {
     const close = iconButton("close", "Close", () => line.remove());
     const line = element("div", { class: `rm-message${kind === "error" ? " rm-error" : ""} rm-over` }, element("span", { text }), close);
     messages.replaceChildren(line);
+    return line;
   };
   const parts = { stage, photo, say };
   const viewer = new PageViewer(page, parts);
