@@ -28,6 +28,7 @@ from raymarch.cli.option_kinds import (
     Duration,
     Gigabytes,
     Interval,
+    Names,
     Numbers,
     Plane,
     Real,
@@ -79,6 +80,7 @@ ASKED = [  # kind of option, what is typed, what is asked after
     (Colour(), "transparent", "want white, black, #rrggbb or three numbers"),
     (Colour("learned"), "learnt", "or learned"),
     (Crop(), "0,0,0,10,20,30", "did you mean 0,10,0,20,0,30?"), (Numbers(float, 1, 3), "0,5", "did you mean 0.5?"),
+    (Names(), "a,,b", "such as red,green,thermal"), (Names(), "a,b,a", "commas between, none of them twice"),
     (Numbers(float, 1, 3), "1,1", "want 1 or 3 numbers, n,n,n"), (Numbers(int, 1, 3), "2,2", "want 1 or 3 numbers"),
 ]  # fmt: skip
 

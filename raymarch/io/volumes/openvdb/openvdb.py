@@ -263,6 +263,12 @@ def write(volume: AnyVolume, path: Path, *, half: bool = False, compression: str
     """File of a volume: of a fit its extinction and its colours, of a scalar volume its values."""
     with name_path(path), system_refusals(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if not isinstance(volume, ScalarVolume) and not volume.is_colour:
+            log.warning(
+                "the file gets colours alone: the volume's first three channels, or the first of fewer in grey, of %s;"
+                " volume.in_colour(names) takes others, and .h5 keeps all",
+                ", ".join(volume.channels),
+            )
         volume = volume if isinstance(volume, ScalarVolume) else volume.in_colour()
         require_one_grid(volume, path)
         grids = [_scalar_grid(volume)] if isinstance(volume, ScalarVolume) else grids_of_fit(volume)
