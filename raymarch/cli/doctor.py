@@ -55,6 +55,7 @@ def doctor(
     from raymarch.diagnosis.diagnose import examine
     from raymarch.diagnosis.finding import setting_of_fit, sort_findings
     from raymarch.diagnosis.read_set import read_set
+    from raymarch.errors import RaymarchError
     from raymarch.geometry.boxes import require_box
     from raymarch.io.files.atomic import require_writable
     from raymarch.io.images.write import require_pictures
@@ -65,12 +66,17 @@ def doctor(
         require_writable(plot)
     given = None if box is None else require_box(box)
     volume = None if run is None else load_fitted(run)
+    if volume is not None and not volume.is_colour:
+        raise RaymarchError(
+            f"--volume {run}: has the channels {', '.join(volume.channels)}, want a fit of colours; leave it out,"
+            " raymarch evaluate scores it"
+        )
     views, findings = read_set(data, split, background=reading.background, **reading.options(volume, depths=True))
     if views is not None:
         output.print_note(f"{views.count_in_words()} from {data}")
         given = None if given is None else box_near(given, views.origin)
         preset, taken, views = _planned_fit(views, given)
-        found = examine(views, given)
+        found = examine(views.in_colour(), given)
         if volume is not None:
             known = setting_of_fit(volume, "exposure") is True  # then the set's exposures are the fit's already
             findings += [each for each in found.findings if not (known and each.code == "exposure")]

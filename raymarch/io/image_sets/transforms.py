@@ -28,6 +28,7 @@ from raymarch.io.image_sets.camera_keys import (
 from raymarch.io.image_sets.channel_frames import (
     CHANNELS_KEY,
     channels_of,
+    header_of,
     is_array,
     own_channels,
     views_of_channel_frames,
@@ -40,6 +41,7 @@ from raymarch.io.image_sets.json_values import read_flag, read_number
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
+from raymarch.io.images.header import read_header
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_points, new_origin, places_of
 
@@ -225,7 +227,7 @@ def frame_of_keys(
     radius = partial(crop_radius, settings, where=of) if crops else None
     frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
     if options.cameras_alone:
-        return frame._replace(size=size_by_keys(settings, of))
+        return frame._replace(size=size_by_keys(settings, of), header=read_header if image else header_of)
     if options.depths and (depth := next((settings[key] for key in DEPTH_KEYS if settings.get(key)), None)) is not None:
         key = next(key for key in DEPTH_KEYS if settings.get(key))
         unit = next((settings[key] for key in DEPTH_UNIT_KEYS if settings.get(key) is not None), DEFAULT_DEPTH_UNIT)
