@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--split", help="Which views to look at; all of them if not given, or those to train on.")
 @click.option("--time", "clock", is_flag=True, help="Also measure how long a fit takes.")
 @options.overwrite
-@set_options.set_reading(set_options.background, with_masks=True)
+@set_options.set_reading(set_options.background_of_set, with_masks=True)
 @device_options
 @options.as_json
 def doctor(

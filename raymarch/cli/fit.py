@@ -16,7 +16,7 @@ import click
 
 from raymarch.cli import options, output, server_options
 from raymarch.cli.device_options import Device, device_options
-from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, pack_options, usage_errors
+from raymarch.cli.option_kinds import Background, Box, Duration, Gigabytes, pack_options, usage_errors
 from raymarch.cli.set_options import SetReading, set_reading
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 LEARNED = click.option(
     "--background",
-    type=Colour("learned"),
+    type=Background("learned"),
     metavar="COLOUR",
-    help="Colour behind the object: white, black or r,g,b in 0..1; or learned.",
+    help="Colour behind the object: white, black, r,g,b in 0..1, or a number a channel; or learned.",
 )
 MAX_SETTING = 1000  # characters
 WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them

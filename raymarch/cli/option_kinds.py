@@ -338,6 +338,21 @@ class Colour(click.ParamType):
             self.fail(told, param, ctx)
 
 
+class Background(Colour):
+    """Option of a background: a colour, or finite numbers, one a channel of a set that has others than red, green and
+    blue, which is not read yet. White and black stay words, as channels have none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value).strip().lower()
+        if text in ("white", "black"):
+            return text
+        with contextlib.suppress(ValueError):
+            numbers = tuple(float(one) for one in text.split(","))
+            if all(map(math.isfinite, numbers)):
+                return numbers
+        return super().convert(value, param, ctx)
+
+
 def _colour_numbers(value: str) -> Any:
     """A colour that is typed with spaces, brackets or as a web page has it, as numbers; another as it is."""
     from PIL import ImageColor

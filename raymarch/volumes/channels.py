@@ -52,9 +52,10 @@ def _numbers(count: int, kind: str = "") -> str:
 
 
 def _colour_or_channels(value: object) -> object:
-    """A colour; or numbers of channels, as they came, which `background_of_channels` reads."""
+    """A colour; or a word, or numbers of channels, as they came, which `background_of_channels` reads."""
     try:
-        return checks.colour.read(value)
+        colour = checks.colour.read(value)
+        return value if isinstance(value, str) and "," not in value else colour
     except Exception:  # whatever says that it is no colour, unless it is numbers
         if not _are_numbers(value):
             raise

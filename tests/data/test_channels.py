@@ -101,6 +101,7 @@ BAD_VIEWS = {
         CAMERAS, images() * [1, 1, 1, np.nan], channels=["a", "b", "c", "alpha"]
     ),
     r"want 1 number, for": lambda: Views(CAMERAS, images()[..., :1], channels=["a"], background="white"),
+    r"background is 'white', want 4 numbers": lambda: Views(CAMERAS, images(), channels=CHANNELS, background="white"),
     r"alpha the last": lambda: Views(CAMERAS, images(), channels=["alpha", "a", "b", "c"]),
     r"alpha is not within 0..1": lambda: Views(CAMERAS, images(), channels=["a", "b", "c", "alpha"]),
     r"not finite": lambda: Views(CAMERAS, images() / 0.0 * np.inf, channels=CHANNELS),
