@@ -21,6 +21,7 @@ from raymarch.cli import mistakes
 from raymarch.cli.option_kinds import (
     DEGREE_UNITS,
     FACTOR_UNITS,
+    Background,
     Box,
     Colour,
     Crop,
@@ -40,6 +41,8 @@ from raymarch.volumes.volume import Volume
 
 GREY = (0.5, 0.5, 0.5)
 TAKEN = [  # kind of option, what is typed, what it is
+    (Background(), "300", (300,)), (Background(), "1,1,1,300", (1, 1, 1, 300)), (Background(), " White", "white"),
+    (Background(), "#fff", (1, 1, 1)), (Background("learned"), "learned", "learned"),
     *[(Size(), typed, [1920, 1080]) for typed in ("1920x1080", "1920X1080", "1920×1080", "1920,1080", "1920 1080",
       "1920, 1080", "1920 x 1080", "1920*1080", "(1920, 1080)", "[1920,1080]", "1920px,1080px", "1080p", "FullHD")],
     (Size(), "512", 512), (Size(), "512px", 512), (Size(), "4K", [3840, 2160]),

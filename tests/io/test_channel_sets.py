@@ -100,8 +100,6 @@ def test_the_shell_looks_at_channels_and_says_what_wants_colours(tmp_path, capsy
         ("doctor set --volume v.h5", "--volume v.h5: has the channels a, b, want a fit of colours; leave it out"),
         ("fit set --out new.h5 --background white --dry-run", "background is 'white', want 4 numbers, for red"),
         ("fit set --out new.h5 --background 1,300 --dry-run", "background has shape (2,), want 4 finite numbers"),
-        ("fit set --out new.h5 --background 1,1,1,300 --dry-run --resolution 8", "4 views of"),
-        ("fit set --out new.h5 --background 300 --dry-run --resolution 8", "4 views of"),
         ("fit set --out new.h5 --refine --steps 1", "--refine compares colours, and the views have the channels red"),
     ):
         with pytest.raises(SystemExit):
