@@ -65,7 +65,7 @@ def check_gradients(
     else:
         cameras = load_views(data, split, for_fit=False, **reading.options(volume))
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
-    march = replace(shown.march(volume, lit=False), min_transmittance=0.0, min_weight=0.0)
+    march = replace(shown.march(volume, lit=False), min_transmittance=0.0, min_weight=0.0, supersample=1)
     output.print_note("checking in a process of its own")
     report = check_process.check_gradients(
         volume,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--split", help="Which views to look at; all of them if not given, or those to train on.")
 @click.option("--time", "clock", is_flag=True, help="Also measure how long a fit takes.")
 @options.overwrite
-@set_options.set_reading(set_options.background, with_masks=True)
+@set_options.set_reading(set_options.background_of_set, with_masks=True)
 @device_options
 @options.as_json
 def doctor(
@@ -67,8 +67,8 @@ def doctor(
     given = None if box is None else require_box(box)
     volume = None if run is None else load_fitted(run)
     if volume is not None and not volume.is_colour:
-        its = f"{run}: has the channels {', '.join(volume.channels)}, and fits are looked at in colours alone"
-        raise RaymarchError(f"{its}; leave --volume out; raymarch evaluate {run} {data} scores each channel")
+        its = f"--volume {run}: has the channels {', '.join(volume.channels)}, want a fit of colours"
+        raise RaymarchError(f"{its}; leave it out, raymarch evaluate {run} {data} scores each channel")
     views, findings = read_set(data, split, background=reading.background, **reading.options(volume, depths=True))
     if views is not None:
         output.print_note(f"{views.count_in_words()} from {data}")

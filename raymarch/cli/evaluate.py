@@ -35,7 +35,7 @@ MAX_ROWS = 8  # of a contact sheet
 @click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png), the same three of {MAX_ROWS} views.")
 @modes.supersample
 @options.overwrite
-@set_options.set_reading(set_options.background, with_depths=True)
+@set_options.set_reading(set_options.background_of_set, with_depths=True)
 @device_options
 @options.as_json
 def evaluate(
@@ -69,7 +69,7 @@ def evaluate(
     volume = load_fitted(run)
     behind = reading.background or (volume.background if volume.is_colour else None)
     views = load_views(data, split, background=behind, for_fit=False, **reading.options(volume, depths=True))
-    if volume.is_colour and not views.channels:
+    if (volume.is_colour and not views.channels) or (reading.background and volume.channels == views.shown):
         volume = replace(volume, background=views.background)  # what was asked for, also behind images without alpha
     known = recorded_indices(views, volume.provenance.get("views"))  # by the poses of the set
     views = refined_views(volume, views)

@@ -11,6 +11,7 @@ from raymarch.cli import modes, options, output, set_options, viewpoints
 from raymarch.cli.device_options import Device, device_options
 from raymarch.cli.option_kinds import Box, Real, require_not_given
 from raymarch.cli.set_options import SetReading
+from raymarch.errors import RaymarchError
 
 PAGE_SUFFIXES = (".html", ".htm")
 OF_MESHES = ["box", "largest", "faces", "points"]
@@ -80,10 +81,16 @@ def export(
     require_not_given(OF_PAGES, "is for pages, and OUT is a mesh")
     if points is not None and faces is not None:
         raise click.UsageError("--faces is for meshes and --points for clouds of points; take one of them")
-    from raymarch.io.meshes.mesh_file import offset_of, require_mesh_file
+    from raymarch.io.meshes.mesh_file import FORMATS, offset_of, require_mesh_file
     from raymarch.io.volumes.volume_file import load
     from raymarch.meshing.isosurface_mesh import export_mesh
 
+    if points is None and Path(out).suffix.lower().removeprefix(".") not in FORMATS:
+        names = ", ".join(f".{name}" for name in FORMATS)
+        raise RaymarchError(
+            f"{out or repr(out)}: meshes are written as {names}, pages as {PAGE_SUFFIXES[0]}; end the name in one of"
+            " them"
+        )
     require_mesh_file(out, points=points is not None, overwrite=overwrite)
     volume = options.shown_in_colour(load(run, format=format), channels)
     how: dict[str, Any] = {"box": box, "largest": largest, "faces": faces, "points": points, "overwrite": overwrite}

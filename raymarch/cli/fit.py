@@ -16,7 +16,7 @@ import click
 
 from raymarch.cli import options, output, server_options
 from raymarch.cli.device_options import Device, device_options
-from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, pack_options, usage_errors
+from raymarch.cli.option_kinds import Background, Box, Duration, Gigabytes, pack_options, usage_errors
 from raymarch.cli.set_options import SetReading, set_reading
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 LEARNED = click.option(
     "--background",
-    type=Colour("learned"),
+    type=Background("learned"),
     metavar="COLOUR",
-    help="Colour behind the object: white, black or r,g,b in 0..1; or learned.",
+    help="Colour behind the object: white, black, r,g,b in 0..1, or a number a channel; or learned.",
 )
 MAX_SETTING = 1000  # characters
 WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them
@@ -238,6 +238,7 @@ def fit(
     that is not, which goes beside it as NAME.interrupted.h5. Exit code 0: it is in the file asked for, all of it or
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
+    from raymarch.errors import RaymarchError
     from raymarch.fitting.report import NOT_FINITE, cut_short
     from raymarch.io.files.lock import lock_file
     from raymarch.io.image_sets.load import load_views
@@ -251,6 +252,11 @@ def fit(
             alone.enter_context(lock_file(saving.out, "choose another --out"))
         how = reading.options(depths=settings.depth_weight > 0)
         views = load_views(data, split, background=None if learned else reading.background, **how)
+        if refining and views.channels:
+            raise RaymarchError(
+                f"--refine compares colours, and the views have the channels {', '.join(views.channels)}; leave it out,"
+                " and --refine-also"
+            )
         if asked.preset is None:
             settings = asked.settings(_preset_of(views, box), learned)
         output.print_note(f"{views.count_in_words()} from {data}, on {device.start().arch}")

@@ -39,10 +39,12 @@ def number_question(text: str) -> str:
     """Question after the number that a text with a decimal comma, a unit or a per cent sign may mean; else nothing.
 
     Example:
-        >>> number_question("0,5"), number_question("300HU")
-        ('; did you mean 0.5?', '; did you mean 300?')
+        >>> number_question("0,5"), number_question("300HU"), number_question("1e9")
+        ('; did you mean 0.5?', '; did you mean 300?', '')
     """
     text = text.translate(MINUS_SIGNS).strip()
+    if re.fullmatch(NUMBER, text):
+        return ""  # a number as it is, such as 1e9
     if match := re.fullmatch(r"([-+]?\d+),(\d+)", text):
         whole, rest = match.groups()
         thousands = f"{whole}{rest} or " if len(rest) == 3 else ""
@@ -297,8 +299,10 @@ class Names(click.ParamType):
         if not isinstance(value, str):
             return value
         names = tuple(one.strip() for one in value.split(","))
-        if not all(names):
-            self.fail(f"{value!r}: want names with commas between, such as red,green,thermal", param, ctx)
+        if not all(names) or len(set(names)) < len(names):
+            each = "" if all(names) else ", such as red,green,thermal"
+            twice = "" if not all(names) else ", none of them twice"
+            self.fail(f"{value!r}: want names with commas between{each}{twice}", param, ctx)
         return names
 
 
@@ -332,6 +336,21 @@ class Colour(click.ParamType):
                 told = f"{value!r}: want white, black, #rrggbb or three numbers in 0..1 such as 0.5,0.5,1{words}"
                 told += _colour_question(value)
             self.fail(told, param, ctx)
+
+
+class Background(Colour):
+    """Option of a background: a colour, or finite numbers, one a channel of a set that has others than red, green and
+    blue, which is not read yet. White and black stay words, as channels have none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value).strip().lower()
+        if text in ("white", "black"):
+            return text
+        with contextlib.suppress(ValueError):
+            numbers = tuple(float(one) for one in text.split(","))
+            if all(map(math.isfinite, numbers)):
+                return numbers
+        return super().convert(value, param, ctx)
 
 
 def _colour_numbers(value: str) -> Any:

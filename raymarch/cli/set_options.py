@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import output
-from raymarch.cli.option_kinds import FACTOR_UNITS, Colour, Real, Whole, pack_options
+from raymarch.cli.option_kinds import FACTOR_UNITS, Background, Colour, Real, Whole, pack_options
 
 if TYPE_CHECKING:
     from raymarch.views.views import Views
@@ -31,6 +31,13 @@ background = click.option(
     type=Colour(),
     metavar="COLOUR",
     help="Colour behind the object: white, black or r,g,b in 0..1; the volume's or the set's own if not given.",
+)
+background_of_set = click.option(
+    "--background",
+    type=Background(),
+    metavar="COLOUR",
+    help="Colour behind the object: white, black, r,g,b in 0..1, or a number a channel; the volume's or the set's own"
+    " if not given.",
 )
 masks = click.option(
     "--masks",

@@ -149,7 +149,8 @@ def evaluate(
     Of channels other than red, green and blue those that volume and views both have are compared, by their names, where
     the views know them: see `ViewScore.rmse`.
 
-    Raises RaymarchError for a view that is masked all over, and for channels of which both have none.
+    Raises RaymarchError for a view that is masked all over, and for channels of which both have none, or the views know
+    nothing.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -376,6 +377,11 @@ def evaluate_channels(
             scores.append(ViewScore(views.names[i], psnr_of_all, None, psnr_masked=masked, rmse=rmse, **depth))
             if seen is not None:
                 seen(i, image)
+    if not counts.any():
+        raise RaymarchError(
+            f"no view knows a number of {', '.join(names)}, the channels that it has in common with the volume; take"
+            " views that do, whose masks leave some of them"
+        )
     return Evaluation(
         psnr=float(_mean([s.psnr for s in scores]) or 0.0),
         ssim=None,

@@ -38,6 +38,18 @@ class DepthTargets:
     def __len__(self) -> int:
         return len(self.view)
 
+    def aligned(self, index: np.ndarray, alignment: np.ndarray) -> np.ndarray:
+        """Distances (ray,) [world unit] of some, by a scale and a shift of each view (view, 2); NaN where those are.
+
+        Those of points are as they are, and so are those without a depth along the axis, such as a fisheye sees beside
+        it, where the shift is 0.
+        """
+        scale, shift = alignment[self.view[index]].T
+        of_points = index >= self.images
+        scale, shift = np.where(of_points, 1.0, scale), np.where(of_points, 0.0, shift)
+        moved: np.ndarray = scale * self.distance[index] + shift * np.where(shift == 0, 0.0, self.ratio[index])
+        return moved
+
 
 def targets_of(views: Views, of: str, seed: int) -> DepthTargets:
     """Targets of views: "all" that is known, of "images" or of "points" alone; "matches" are points too."""

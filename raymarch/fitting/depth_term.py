@@ -52,6 +52,12 @@ class DepthTerm(Closing):
         known = with_matched_points(plan.views) if s.depth_from == "matches" else plan.views
         require_targets(plan, known)
         self._targets = targets_of(known, s.depth_from, s.seed)
+        if not len(self._targets):
+            raise RaymarchError(
+                f"depth_weight is {s.depth_weight:g} but no depth of the views counts: masks take out all pixels whose"
+                " depth is known, and points lie where a camera stands or are seen by orthographic ones alone; check"
+                " the masks and points, or leave depth_weight 0"
+            )
         views = len(plan.views)
         self.alignment = np.tile([1.0, 0.0], (views, 1))
         self._fixed = np.ones(views, bool)
@@ -88,10 +94,7 @@ class DepthTerm(Closing):
     def _targets_of(self, index: np.ndarray, rays: Rays, voxel: float) -> np.ndarray:
         """Targets (ray, 4) as of `kernels.integrator.depth_loss`."""
         known, plan = self._targets, self._plan
-        scale, shift = self.alignment[known.view[index]].T
-        of_points = index >= known.images
-        scale, shift = np.where(of_points, 1.0, scale), np.where(of_points, 0.0, shift)
-        whole = scale * known.distance[index] + shift * known.ratio[index]
+        whole = known.aligned(index, self.alignment)
         begins, ends, width = np.zeros(len(index)), np.full(len(index), np.inf), np.zeros(len(index))
         if plan.ndc_from_world is None:
             middle, half = plan.box.mean(0), (plan.box[1] - plan.box[0]) / 2

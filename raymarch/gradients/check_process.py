@@ -25,7 +25,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.check import GradientRow, check_rows
-from raymarch.gradients.check_sample import background_to_check, crop_met, pixels_to_check
+from raymarch.gradients.check_sample import background_to_check, crop_met, over_ranges, pixels_to_check
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.html.card import card_html, html_of, table_html
@@ -196,7 +196,7 @@ def check_gradients(
     rules = [one.rule for one in marches]
     names = list(groups_of(rules, camera.lens)) if parameters is None else list(parameters)
     require_groups(names, rules, camera.lens)
-    volumes = [crop_met(one, camera, seed, its.clip) for one, its in zip(volumes, marches, strict=True)]
+    volumes = [over_ranges(crop_met(one, camera, seed, its.clip)) for one, its in zip(volumes, marches, strict=True)]
     task = CheckTask(volumes, camera, marches, names, rays, seed, isinstance(volume, list))
     if own := next(filter(None, map(_user_functions, volumes, marches)), None):
         rows = _rows_here(own, task, precision, arch)

@@ -15,8 +15,9 @@ from raymarch.gradients.linearised import Linearised
 from raymarch.rendering.march_settings import EXACT, March
 from raymarch.views.views import require_colour
 from raymarch.volumes.default_table import has_values_alone
-from raymarch.volumes.storage import Dense
-from raymarch.volumes.volume import Volume
+from raymarch.volumes.harmonics import Y00
+from raymarch.volumes.storage import Dense, Sparse
+from raymarch.volumes.volume import Volume, ranges_of
 
 MAX_SIDE = 64  # samples a side of a part: small enough for a check in double precision
 SEARCH_RAYS = 1024  # along which the part is looked for
@@ -27,6 +28,8 @@ MIN_OPACITY = 0.01  # from which a ray counts as having met something
 
 def background_to_check(volume: Volume) -> tuple[float, ...]:
     """A background that no channel is lost on: the volume's own, unless it is black somewhere."""
+    if not volume.is_colour:
+        return tuple(c if c != 0 else 0.25 for c in volume.background)
     return tuple(c if c > 0 else 0.25 for c in require_colour(volume.background))
 
 
@@ -61,6 +64,22 @@ def _covered_pixels(volumes: Sequence[Volume], camera: Camera) -> np.ndarray:
         columns, rows = (slice(max(int(a.min()), 0), max(int(np.ceil(a.max())), 0)) for a in seen.T)
         covered[rows, columns] = True
     return pixels[covered] if covered.any() else pixels.ravel()
+
+
+def over_ranges(volume: Volume) -> Volume:
+    """Volume of channels with the ranges of its images at 0..1, so that differences do not drown in the rounding of
+    large numbers, as of kelvins; others as they are."""
+    if volume.is_colour or volume.activation.colour_rule.name != "identity":
+        return volume
+    samples, (low, high) = volume.samples, ranges_of(volume).T
+    features = (samples.features() if samples.bricks is None else samples.bricks.features).astype(float)
+    parts = features.reshape(*features.shape[:-1], -1, volume.colours)
+    parts[..., 0, :] -= low / Y00
+    features = (parts / (high - low)).reshape(features.shape)
+    held = replace(samples.bricks, features=features) if samples.bricks is not None else None
+    moved = Dense(samples.density(0.0), features) if held is None else Sparse(held, samples.shape)
+    behind = (np.asarray(volume.background) - low) / (high - low)
+    return replace(volume, samples=moved, background=tuple(behind.tolist()))
 
 
 def crop_met(volume: Volume, camera: Camera, seed: int, clip: Clip | None = None) -> Volume:

@@ -63,13 +63,15 @@ def with_matched_points(views: Views) -> Views:
     none = replace(views, points=None, sightings=None)
     if len(views) < 2:
         return none
-    matches = match(features_of(views), neighbours(views.cameras, POINT_NEIGHBOURS))
+    matches = match(features_of(views.in_colour()), neighbours(views.cameras, POINT_NEIGHBOURS))
     if not len(matches):
         return none
     poses, seen = poses_of(views.cameras), match_directions(views.cameras, matches)
     found = ray_crossings(poses, matches, seen)
     good = matches_agree(poses, matches, seen, epipolar_tolerance(views.cameras, matches))
     kept = matches.take(good := good & found.before & (found.angle > MIN_ANGLE))
+    if not len(kept):
+        return none
     numbers = np.arange(len(kept))
     pairs = np.concatenate([np.stack([one, numbers], axis=1) for one in (kept.first, kept.second)])
     return replace(none, points=found.point[good], sightings=pairs)

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raymarch.arguments.checks import MAX_NUMBER, Wrong, numeric
+from raymarch.arguments.checks import Wrong, numeric
 from raymarch.errors import RaymarchError
 from raymarch.views.image_arrays import Images
 from raymarch.volumes.samples import ALPHA
 
 RANGE_BETWEEN = (0.5, 99.5)  # percentiles of a channel's numbers that its range goes to
 MAX_RANGE_SAMPLES = 1 << 18  # numbers of a channel that are looked at
+MAX_VALUE = 1e25  # whose raw numbers, also those of what a fit puts beyond them, a volume holds
 UNKNOWN_CURE = "put NaN where a view does not have one"
 
 
@@ -40,15 +41,24 @@ def channel_images(images: object, channels: Sequence[str], names: Sequence[str]
         name = names[i] if i < len(names) else f"{i:03d}"
         image = image[..., None] if image.ndim == 2 and len(channels) == 1 else image
         if image.ndim != 3 or image.shape[2] != len(channels):
+            shape: tuple[int, ...] = getattr(images, "shape", ())
+            if len(shape) == 3 and image.ndim == 2 and shape[2] == len(channels):
+                raise RaymarchError(
+                    f"images have shape {shape}, want (view, height, width, channel); of one image pass images[None]"
+                )
             count = image.shape[2] if image.ndim == 3 else 1
             raise RaymarchError(
                 f"view {name} has {count} channel{'s' if count != 1 else ''}, the set {len(channels)}:"
                 f" {', '.join(channels)}; give each view all of them, in this order, and {UNKNOWN_CURE}"
             )
-        if np.isinf(image).any() or (np.abs(image) > MAX_NUMBER).any():
-            raise RaymarchError(f"view {name} has numbers that are not finite or beyond {MAX_NUMBER:g}; {UNKNOWN_CURE}")
+        if np.isinf(image).any() or (np.abs(image) > MAX_VALUE).any():
+            raise RaymarchError(f"view {name} has numbers that are not finite or beyond {MAX_VALUE:g}; {UNKNOWN_CURE}")
         if channels[-1] == ALPHA and not ((image[..., -1] >= 0) & (image[..., -1] <= 1)).all():
-            raise RaymarchError(f"view {name}: alpha is not within 0..1 everywhere; scale it, 1 is opaque")
+            unknown = np.isnan(image[..., -1]).any()
+            cure = (
+                "put 0 or 1 where it is NaN, and take the pixel out by a mask" if unknown else "scale it, 1 is opaque"
+            )
+            raise RaymarchError(f"view {name}: alpha is not within 0..1 everywhere; {cure}")
         found.append(image.astype(np.float32, copy=False))
     if len({image.shape for image in found}) == 1:
         whole = images if isinstance(images, np.ndarray) and images.dtype == np.float32 and images.ndim == 4 else None

@@ -119,6 +119,11 @@ def require_contents(views: Views, found: Contents | None = None) -> None:
     found = contents(views) if found is None else found
     if len({*found.clear, *found.plain, *found.masked}) < len(views):
         return
+    if views.channels and not views.has_channel.any():
+        raise RaymarchError(
+            f"all numbers of all {len(views)} images are unknown, NaN, so there is nothing to fit; check how they were"
+            " exported"
+        )
     kinds = ["masked all over"] * bool(found.masked) + ["transparent all over"] * bool(found.clear)
     kinds += [f"of one colour all over{_colour(views, found.plain)}"] * bool(found.plain)
     raise RaymarchError(

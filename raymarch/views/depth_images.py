@@ -20,6 +20,7 @@ from raymarch.geometry.camera import CAMERA, Camera
 
 Depths: TypeAlias = "Sequence[np.ndarray | None] | None"
 MAX_ASPECT_ERROR = 0.02  # of the ratio of width to height, beyond what a pixel more or less makes
+MAX_INDEX = 2**62  # of a view or a point, which there never are
 MAX_UNIT_RATIO = 20.0  # of the median depth to the cameras' usual distance, from which on the unit is another
 
 
@@ -34,7 +35,7 @@ def _depth(value: object) -> np.ndarray:
     if image.ndim == 3 and image.shape[2] == 1:
         raise Wrong(f"has {describe_value(value)}", "pass depth[..., 0]")
     if image.ndim != 2 or not image.size:
-        raise Wrong(f"has {describe_value(value)}")
+        raise Wrong(f"has {describe_value(value)}", "one is [depth]" if image.ndim == 1 else "")
     with np.errstate(all="ignore"):
         depth = np.array(image, np.float32)
         known = (depth > 0) & (depth < MAX_COORDINATE)
@@ -134,12 +135,12 @@ def mask_of_depth(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _pairs(value: object) -> np.ndarray | None:
-    if value is None:
+    if value is None or (isinstance(value, (list, tuple)) and not value):
         return None
     pairs = numeric(value)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise Wrong(f"is {describe_value(value)}")
-    return pairs.astype(np.int64)
+    return np.minimum(pairs, MAX_INDEX).astype(np.int64)
 
 
 DEPTHS = Check(

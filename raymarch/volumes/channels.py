@@ -34,23 +34,28 @@ def background_of_channels(channels: Sequence[str], background: Any) -> tuple[fl
             background = [float(one) for one in background.split(",")]
         except ValueError:
             raise RaymarchError(
-                f"background is {background!r}, want {len(channels)} numbers, for {', '.join(channels)}; write them"
+                f"background is {background!r}, want {_numbers(len(channels))}, for {', '.join(channels)}; write them"
                 " with commas between"
             ) from None
     numbers = np.asarray(checks.numeric(background), float) if not np.isscalar(background) else np.array([background])
     numbers = numbers if numbers.shape != (1,) else np.repeat(numbers, len(channels))
     if numbers.shape != (len(channels),) or not np.isfinite(numbers).all():
         raise RaymarchError(
-            f"background has shape {numbers.shape}, want {len(channels)} finite numbers, for {', '.join(channels)};"
-            " give one a channel"
+            f"background has shape {numbers.shape}, want {_numbers(len(channels), 'finite ')}, for"
+            f" {', '.join(channels)}; give one a channel"
         )
     return tuple(float(one) for one in numbers)
 
 
+def _numbers(count: int, kind: str = "") -> str:
+    return f"{count} {kind}number{'s' if count > 1 else ''}"
+
+
 def _colour_or_channels(value: object) -> object:
-    """A colour; or numbers of channels, as they came, which `background_of_channels` reads."""
+    """A colour; or a word, or numbers of channels, as they came, which `background_of_channels` reads."""
     try:
-        return checks.colour.read(value)
+        colour = checks.colour.read(value)
+        return value if isinstance(value, str) and "," not in value else colour
     except Exception:  # whatever says that it is no colour, unless it is numbers
         if not _are_numbers(value):
             raise

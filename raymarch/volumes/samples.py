@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from raymarch.arguments.checks import (
     require_within,
     whole,
 )
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, short_value
 
 
 def _raw(value: object) -> np.ndarray:
@@ -74,12 +74,12 @@ ALPHA = "alpha"  # name of no channel of a volume: of images it says what is the
 
 
 def _channel_names(value: object) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError
+    if isinstance(value, (str, Set, Mapping)) or not isinstance(value, Iterable):
+        raise TypeError  # a set has no order
     names = tuple(value)
     for name in names:
         if not isinstance(name, str) or not name.strip() or len(name) > 80 or not name.isprintable() or "," in name:
-            raise Wrong(f"has the name {name!r}")
+            raise Wrong(f"has the name {short_value(name)}")
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise Wrong(f"has {doubled[0]} twice")
     if not 1 <= len(names) <= MAX_CHANNELS:

@@ -116,7 +116,7 @@ CURES = [  # a line that fails, what stderr says, and the lines that this makes 
     ("convert head.npy new.nrd", "end the name in .h5, .hdf5, .nrrd", ["convert head.npy new.nrrd", "info new.nrrd"]),
     ("convert head.npy head.npy", "choose another name", ["convert head.npy other.npy"]),
     ("convert set set.zip", "end the name in .h5 or .hdf5", ["convert set set.h5", "doctor set.h5"]),
-    ("export v.h5 new.fbx", "end the name in one of them", ["export v.h5 new.ply"]),
+    ("export v.h5 new.fbx", ".stl, pages as .html; end the name in one of them", ["export v.h5 new.ply"]),
     ("export v.h5 v.h5", "choose another name", ["export v.h5 v.obj"]),
     ("slices head.npy --out s.jpg", "end the name in .png", ["slices head.npy --out s.png"]),
     (f"{ORBIT} --out clip.avi", "end the name in one of them", [f"{ORBIT} --out clip.gif"]),

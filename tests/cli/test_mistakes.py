@@ -21,6 +21,7 @@ from raymarch.cli import mistakes
 from raymarch.cli.option_kinds import (
     DEGREE_UNITS,
     FACTOR_UNITS,
+    Background,
     Box,
     Colour,
     Crop,
@@ -28,6 +29,7 @@ from raymarch.cli.option_kinds import (
     Duration,
     Gigabytes,
     Interval,
+    Names,
     Numbers,
     Plane,
     Real,
@@ -39,6 +41,8 @@ from raymarch.volumes.volume import Volume
 
 GREY = (0.5, 0.5, 0.5)
 TAKEN = [  # kind of option, what is typed, what it is
+    (Background(), "300", (300,)), (Background(), "1,1,1,300", (1, 1, 1, 300)), (Background(), " White", "white"),
+    (Background(), "#fff", (1, 1, 1)), (Background("learned"), "learned", "learned"),
     *[(Size(), typed, [1920, 1080]) for typed in ("1920x1080", "1920X1080", "1920×1080", "1920,1080", "1920 1080",
       "1920, 1080", "1920 x 1080", "1920*1080", "(1920, 1080)", "[1920,1080]", "1920px,1080px", "1080p", "FullHD")],
     (Size(), "512", 512), (Size(), "512px", 512), (Size(), "4K", [3840, 2160]),
@@ -79,6 +83,7 @@ ASKED = [  # kind of option, what is typed, what is asked after
     (Colour(), "transparent", "want white, black, #rrggbb or three numbers"),
     (Colour("learned"), "learnt", "or learned"),
     (Crop(), "0,0,0,10,20,30", "did you mean 0,10,0,20,0,30?"), (Numbers(float, 1, 3), "0,5", "did you mean 0.5?"),
+    (Names(), "a,,b", "such as red,green,thermal"), (Names(), "a,b,a", "commas between, none of them twice"),
     (Numbers(float, 1, 3), "1,1", "want 1 or 3 numbers, n,n,n"), (Numbers(int, 1, 3), "2,2", "want 1 or 3 numbers"),
 ]  # fmt: skip
 

@@ -93,6 +93,15 @@ BAD_VIEWS = {
     r"view 000 has 4 channels, the set 2: a, b": lambda: Views(CAMERAS, images(), channels=["a", "b"]),
     r"channels have a twice": lambda: Views(CAMERAS, images(), channels=["a", "a", "b", "c"]),
     r"channels .* want a tuple of 1 to 64 names": lambda: Views(CAMERAS, images(), channels="abcd"),
+    r"channels is {'[abcd]', .* want a tuple": lambda: Views(CAMERAS, images(), channels=set("abcd")),
+    r"channels have the name 'x{60,120}\.\.\., want": lambda: Views(CAMERAS, images(), channels=["x" * 10000, *"bcd"]),
+    r"images have shape \(6, 8, 4\), .* pass images\[None\]": lambda: Views(CAMERAS, images()[0], channels=CHANNELS),
+    r"beyond 1e\+25; put NaN": lambda: Views(CAMERAS, images() * 1e26, channels=CHANNELS),
+    r"alpha is not .* put 0 or 1 where it is NaN": lambda: Views(
+        CAMERAS, images() * [1, 1, 1, np.nan], channels=["a", "b", "c", "alpha"]
+    ),
+    r"want 1 number, for": lambda: Views(CAMERAS, images()[..., :1], channels=["a"], background="white"),
+    r"background is 'white', want 4 numbers": lambda: Views(CAMERAS, images(), channels=CHANNELS, background="white"),
     r"alpha the last": lambda: Views(CAMERAS, images(), channels=["alpha", "a", "b", "c"]),
     r"alpha is not within 0..1": lambda: Views(CAMERAS, images(), channels=["a", "b", "c", "alpha"]),
     r"not finite": lambda: Views(CAMERAS, images() / 0.0 * np.inf, channels=CHANNELS),

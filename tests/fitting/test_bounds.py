@@ -161,6 +161,17 @@ def test_a_cell_that_no_view_sees_is_no_hull():
     assert (middle == len(cameras)).all()
 
 
+def test_what_panoramas_see_at_their_poles_is_looked_at():
+    """Two on one vertical, between them a ball, whose middle is at the poles of both, and seen wholly by neither."""
+    cameras = [Camera.panorama((0, 0, z), width=64) for z in (-2.5, 2.5)]
+    full = np.full((2, 32, 64, 4), 255, np.uint8)
+    for images, clear in ((full, False), (masks(cameras, (0, 0, 0)), True)):
+        with ImageStore(Views(cameras, images)) as store:
+            seen = visual_hull(store, [(-1, -1, -1), (1, 1, 1)], (9, 9, 9))
+        assert (seen[4, 4] >= 0).all()
+        assert (seen == -1).any() == clear
+
+
 def test_the_hull_of_a_ball_is_as_symmetrical_as_its_cameras():
     """Which stand at every eighth of a circle: mirrored in x and in y they are themselves."""
     cameras = around((0, 0, 0))

@@ -17,6 +17,8 @@ from raymarch.fitting.depth_targets import alignments_by_points, targets_of
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.settings.settings import DEPTH_SETTINGS, preset
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
 from raymarch.views.depth_images import camera_of_depth, distance_by_z, median_depth, unit_doubt
 from raymarch.views.views import Views
 
@@ -147,8 +149,27 @@ def test_views_of_an_index_keep_their_depths_and_sightings():
     views = with_points(seen())
     some = views[[4, 2]]
     assert np.array_equal(some.depth(0), views.depth(4), equal_nan=True)
+    assert replace(views, sightings=[]).sightings is None
     for k, i in enumerate((4, 2)):
         assert set(some.sightings[some.sightings[:, 0] == k, 1]) == set(views.sightings[views.sightings[:, 0] == i, 1])
+
+
+def test_what_a_fisheye_sees_beside_its_axis_has_a_distance_though_no_depth():
+    camera = replace(
+        Camera.look_at((0, -3, 0), width=16, height=16), focal=(4.5, 4.5), lens=Lens("fisheye", (0, 0, 0, 0))
+    )
+    depth, views = np.full((16, 16), 2.0), Views([camera], np.zeros((1, 16, 16, 3), np.uint8))
+    known = targets_of(replace(views, depths=[depth], points=[(5, -3.5, 0)], sightings=[(0, 0)]), "all", 0)
+    beside = np.isnan(known.ratio)
+    assert beside[-1] and 0 < beside[:-1].mean() < 1
+    index = np.arange(len(known))
+    np.testing.assert_allclose(known.aligned(index, np.array([[1.0, 0.0]]))[:-1], 2.0)
+    np.testing.assert_allclose(known.aligned(index, np.array([[0.5, 0.3]]))[:-1], 1 + 0.3 * known.ratio[:-1], rtol=1e-6)
+    np.testing.assert_allclose(known.aligned(index[-1:], np.array([[np.nan, np.nan]])), np.hypot(5, 0.5), rtol=1e-6)
+
+
+def of_channels(images) -> Views:
+    return Views(seen().cameras, images, channels=("a", "b"))
 
 
 def refused(*said, **how):
@@ -164,6 +185,14 @@ def test_what_is_missing_or_of_another_unit_is_said_in_a_line():
     refused("depth_weight is 0.1 but", "no depth images or sparse points", views=drive.ball_views())
     refused("no sparse points", "depth_from=matches", views=seen(), depth_from="points")
     refused("depth_from is 'matches' but only", views=seen(), depth_from="matches")
+    noise = np.random.default_rng(0).uniform(size=(*seen().images.shape[:3], 2))
+    refused("depth_from is 'matches' but only", views=of_channels(noise), depth_from="matches")
+    unseen = [np.zeros(image.shape[:2], bool) for image in seen().images]
+    for mask in unseen:
+        mask[0, 0] = True  # of a pixel whose depth is not known
+    refused("no depth of the views counts", "check the masks", views=replace(seen(), masks=unseen))
+    at_camera = replace(drive.ball_views(), points=[drive.ball_views().cameras[0].position], sightings=[(0, 0)])
+    refused("no depth of the views counts", views=at_camera, depth_from="points")
     millimetres = replace(seen(), depths=[1000 * depth for depth in seen().depths])
     refused("depth images have a median of", "about 0.001 times the unit", "--depth-unit", views=millimetres)
     assert unit_doubt(seen().depths, 4.0) == ""

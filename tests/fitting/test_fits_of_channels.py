@@ -103,6 +103,17 @@ def test_too_many_numbers_a_sample_are_refused(scene):
         fit(many, sh_degree=2, steps=1, box=[[-1] * 3, [1] * 3])
 
 
+def test_views_of_which_nothing_is_known_are_neither_fitted_nor_scored(scene):
+    unknown = replace(scene, images=np.full_like(scene.images, np.nan))
+    with pytest.raises(
+        RaymarchError, match="all numbers of all .* images are unknown, NaN, so there is nothing to fit"
+    ):
+        fit(unknown, steps=1, box=[[-1] * 3, [1] * 3])
+    ball = Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 2)), np.eye(4), channels=("grey", "thermal"))
+    with pytest.raises(RaymarchError, match="no view knows a number of grey, thermal, the channels that it has"):
+        evaluate(ball, unknown)
+
+
 def test_a_volume_and_views_without_a_common_channel_are_refused(scene):
     other = replace(scene, channels=("a", "b"))
     ball = Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 2)), np.eye(4), channels=("grey", "thermal"))

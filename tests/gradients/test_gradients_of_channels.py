@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
@@ -10,6 +12,7 @@ from skips import require_extra
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.check import check_rows
+from raymarch.gradients.check_sample import background_to_check, over_ranges
 from raymarch.gradients.linearised import Linearised
 from raymarch.rendering.march_settings import March
 from raymarch.torch.cameras import TorchCameras
@@ -59,6 +62,19 @@ def test_gradients_of_five_channels_are_their_slopes(seen):
     for row in rows:
         assert row.verdict == "good", row
         assert row.dot < 1e-12 and row.difference < 1e-7, row
+
+
+def test_a_check_is_of_channels_over_their_ranges(volume, seen):
+    """So that kelvins have slopes beside their size; an image of such a volume is the image over the ranges."""
+    ranges = np.array([(-3.0, 5.0), (0, 1), (290, 310), (-1, 0), (2, 4)])
+    told = {"ranges": dict(zip(CHANNELS, ranges.tolist(), strict=True))}
+    known = over_ranges(replace(volume, provenance=told))
+    with Linearised(known, CAMERA, march=MARCH, columns=1) as scaled:
+        image = scaled.image()
+    low, high = ranges.T
+    np.testing.assert_allclose(image[:, :5], (seen.image()[:, :5] - low) / (high - low), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(over_ranges(replace(known.sparse(), provenance={})).features, known.features)
+    assert background_to_check(replace(volume, background=(310, -2, 0, 1, 2))) == (310, -2, 0.25, 1, 2)
 
 
 def test_a_jacobian_has_a_column_for_each_number_of_the_background(seen):

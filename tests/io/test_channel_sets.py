@@ -11,12 +11,14 @@ import sets
 from PIL import Image
 from skips import require_extra
 
+from raymarch import cli
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.channel_frames import read_array
 from raymarch.io.image_sets.convert import convert
-from raymarch.io.image_sets.load import load_views
+from raymarch.io.image_sets.load import cameras_of_set, load_views
+from raymarch.io.volumes.volume_file import save
 from raymarch.rendering.renderer import render
 from raymarch.views.depth_images import distances_of_z
 from raymarch.views.views import Views
@@ -76,6 +78,34 @@ def test_depth_images_are_read_beside_channels_and_stay_with_the_set(tmp_path):
     for seen in (views, load_views(tmp_path / "set.h5", "all", depths=True)):
         for i in range(4):
             np.testing.assert_allclose(seen.depth(i), distances_of_z(seen.cameras[i], depth), rtol=1e-6)
+
+
+def test_cameras_are_read_for_themselves_from_arrays_too(tmp_path):
+    folder = write(tmp_path / "set", frames())
+    convert(folder, tmp_path / "set.h5", holdout=0)
+    wanted = load_views(folder, "all", downscale=2)
+    for path, split in ((folder, "all"), (tmp_path / "set.h5", "train")):
+        found = cameras_of_set(path, split, downscale=2)
+        assert [(name, camera.width, camera.focal) for name, camera in found] == [
+            (name, camera.width, camera.focal) for name, camera in zip(wanted.names, wanted.cameras, strict=True)
+        ]
+
+
+def test_the_shell_looks_at_channels_and_says_what_wants_colours(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "set", frames())
+    save(Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 2)), np.eye(4), channels=("a", "b")), "v.h5")
+    for line, said in (
+        ("doctor set", "4 views of"),
+        ("doctor set --volume v.h5", "--volume v.h5: has the channels a, b, want a fit of colours; leave it out"),
+        ("fit set --out new.h5 --background white --dry-run", "background is 'white', want 4 numbers, for red"),
+        ("fit set --out new.h5 --background 1,300 --dry-run", "background has shape (2,), want 4 finite numbers"),
+        ("fit set --out new.h5 --refine --steps 1", "--refine compares colours, and the views have the channels red"),
+    ):
+        with pytest.raises(SystemExit):
+            cli.main(line.split())
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "new.h5").exists()
 
 
 def test_the_depth_error_of_channels_is_that_of_colours():

@@ -108,6 +108,12 @@ def test_a_unit_is_the_sets_or_the_users(tmp_path):
     assert load(tmp_path / "b", depths=False).depths is None
 
 
+@pytest.mark.parametrize("unit", [0, -0.001, 1e300])
+def test_a_unit_by_which_nothing_is_known_is_a_line(tmp_path, unit):
+    with pytest.raises(rm.RaymarchError, match=r"frame 0: depth unit is .*, want a number over 0 and at most 1e\+09; "):
+        load(nerfstudio(tmp_path / "set", depth_unit_scale_factor=unit))
+
+
 @pytest.mark.parametrize("kind", ["<f4", "<f2", "<u4"])
 @pytest.mark.parametrize("compression", [0, 1, 2, 3])
 def test_openexr_is_read_however_it_is_packed(tmp_path, compression, kind):

@@ -352,6 +352,14 @@ def test_the_density_is_taken_of_several_grids_and_the_others_are_named(tmp_path
     refused(lambda: rm.load(path), "has 3 channels (0 v[0], 1 v[1], 2 v[2]), none of a scalar; choose one by channel=0")
 
 
+def test_channels_that_a_file_of_colours_does_not_keep_are_named(tmp_path, caplog):
+    affine = np.diag([0.1, 0.1, 0.1, 1])
+    bands = rm.Volume(np.ones((9, 9, 9)), np.ones((9, 9, 9, 2)), affine, channels=("nir", "thermal"))
+    with caplog.at_level(logging.WARNING, "raymarch"):
+        rm.save(bands, tmp_path / "bands.vdb")
+    assert "the file gets colours alone" in caplog.text and "of nir, thermal; volume.in_colour(names)" in caplog.text
+
+
 def test_colours_on_another_grid_stay_unread(tmp_path, caplog):
     colours = Made("Cd", "vec3s", background=(0, 0, 0), map=("TranslationMap", (0.5, 0, 0)))
     found = rm.load(
@@ -498,6 +506,6 @@ def test_a_volume_of_other_channels_is_written_as_it_is_shown_and_that_is_said(t
     plain = rm.Activation("relu", 0.0, 1.0, "identity")
     volume = rm.Volume(np.ones((9, 9, 9)), values, np.eye(4), plain, background=(0, 0, 0, 0), channels=names)
     rm.save(volume, tmp_path / "heat.vdb")
-    assert "of the channels red, green, blue, heat the file gets what is shown as colours" in caplog.text
+    assert "the file gets colours alone" in caplog.text
     rm.save(volume.in_colour(), tmp_path / "shown.vdb")
     assert (tmp_path / "heat.vdb").read_bytes() == (tmp_path / "shown.vdb").read_bytes()

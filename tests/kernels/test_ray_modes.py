@@ -228,6 +228,35 @@ def test_the_integral_of_a_linear_field_is_its_length_times_the_mean_of_its_ends
             np.testing.assert_allclose(got[:3], wanted, rtol=1e-12)
 
 
+def degenerate_rays(volume):
+    """Rays along lines of samples, through corners and edges of cells, two axes of them as far, and from within."""
+    top, middle = np.array(volume.shape) - 1.0, np.array([1.0, 2.0, 2.0])
+    ends = [(np.where(axis, at, middle), np.where(axis, -at, middle)) for axis in np.eye(3) > 0 for at in (-9.0, 9.0)]
+    ends += [(-np.ones(3), top + 1), (-np.ones(3), np.full(3, 6.0)), (np.array([-2.0, 2, 2]), np.array([2.0, -2, -2]))]
+    ends += [(np.array([-1.0, 1, 0.5]), np.array([1.0, -1, 0.5]))]
+    ends += [(start, end) for start in (middle, middle + 0.3) for end in (np.array([9.0, 2, 2]), np.array([9.0, 8, 1]))]
+    origin, end = (
+        np.array(one) @ volume.world_from_index[:3, :3].T + volume.world_from_index[:3, 3]
+        for one in zip(*ends, strict=True)
+    )
+    return Rays(origin, (end - origin) / np.linalg.norm(end - origin, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("mode", ["x-ray-exact", "x-ray-joseph"])
+@pytest.mark.parametrize("spacing", [(0.3, 0.3, 0.3), (-0.1, 0.4, 0.9)], ids=["even", "mirrored"])
+def test_rays_on_planes_of_samples_and_from_within_have_the_reference_s_integral(mode, spacing):
+    rng = np.random.default_rng(0)
+    place = np.diag([*spacing, 1])
+    place[:3, 3] = 0.3, -0.2, 0.1
+    volume = Volume(rng.normal(size=(5, 4, 6)), np.zeros((5, 4, 6, 3)), place, LINEAR)
+    rays = degenerate_rays(volume)
+    wanted = [
+        integral(volume, o, d) if mode == "x-ray-exact" else joseph(volume, o, d, ())
+        for o, d in zip(rays.origin, rays.direction, strict=True)
+    ]
+    np.testing.assert_allclose(seen_along(volume, rays, mode)[:, 0], wanted, rtol=0, atol=1e-12)
+
+
 def test_depth_of_a_mean_is_by_the_size_of_what_is_added_whatever_its_sign():
     """x from -1 to 1 has a mean of 0, and is as large on both sides of the middle."""
     with Renderer(field(lambda p: p[..., 0], activation=LINEAR), March(mode="average", batch=cases.FEW)) as renderer:

@@ -62,6 +62,7 @@ class Frame(NamedTuple):
         depth: a file of depths along the camera's axis, of the image as masks are; or None.
         depth_unit: world units of one step of its values.
         confidence: a file of its size, 0 where the depth is not to be trusted; or None.
+        header: tells the image's size where cameras are read for themselves.
     """
 
     file: Path
@@ -76,6 +77,7 @@ class Frame(NamedTuple):
     depth: Path | None = None
     depth_unit: float = 1.0
     confidence: Path | None = None
+    header: Callable[[Path], Header] = read_header
 
 
 def require_few(count: int, source: Path) -> None:
@@ -197,7 +199,7 @@ def _cameras_alone(
     cameras = []
     for frame in frames:
         if frame.file.is_file():
-            found = read_header(frame.file)
+            found = frame.header(frame.file)
             camera = frame.camera(found.width, found.height, found.orientation)
         elif frame.size is not None:
             camera = frame.camera(round(frame.size[0]), round(frame.size[1]), 1)

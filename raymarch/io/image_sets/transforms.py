@@ -28,6 +28,7 @@ from raymarch.io.image_sets.camera_keys import (
 from raymarch.io.image_sets.channel_frames import (
     CHANNELS_KEY,
     channels_of,
+    header_of,
     is_array,
     own_channels,
     views_of_channel_frames,
@@ -40,6 +41,7 @@ from raymarch.io.image_sets.json_values import read_flag, read_number
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.read_options import ReadOptions, by_options
 from raymarch.io.image_sets.reader import Reader
+from raymarch.io.images.header import read_header
 from raymarch.views.views import Views
 from raymarch.views.world_origin import moved_box, moved_points, new_origin, places_of
 
@@ -69,6 +71,7 @@ UNREAD_KEYS = {  # keys of other programs that bear on values or places, and wha
 }
 DEFAULT_SCALE, DEFAULT_OFFSET = 0.33, 0.5  # of the world in the cube, where the file tells none
 DEPTH_KEYS = ("depth_file_path", "depth_path")  # nerfstudio's, instant-ngp's
+MAX_DEPTH_UNIT = 1e9
 DEPTH_UNIT_KEYS = ("depth_unit_scale_factor", "integer_depth_scale")
 DEFAULT_DEPTH_UNIT = 1e-3  # nerfstudio's: a world of metres, and depths in millimetres
 CUBE_KEYS = ("aabb_scale", "scale", "offset")
@@ -224,13 +227,13 @@ def frame_of_keys(
     radius = partial(crop_radius, settings, where=of) if crops else None
     frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
     if options.cameras_alone:
-        return frame._replace(size=size_by_keys(settings, of))
+        return frame._replace(size=size_by_keys(settings, of), header=read_header if image else header_of)
     if options.depths and (depth := next((settings[key] for key in DEPTH_KEYS if settings.get(key)), None)) is not None:
         key = next(key for key in DEPTH_KEYS if settings.get(key))
         unit = next((settings[key] for key in DEPTH_UNIT_KEYS if settings.get(key) is not None), DEFAULT_DEPTH_UNIT)
         frame = frame._replace(
             depth=frame_file(folder, root, depth, where, options.follow_links, key=key, image=False),
-            depth_unit=read_number(unit, f"{where}: depth unit"),
+            depth_unit=_depth_unit(unit, where),
         )
     if (mask := settings.get("mask_path")) is not None:
         return frame._replace(mask=frame_file(folder, root, mask, where, options.follow_links, key="mask_path"))
@@ -238,6 +241,17 @@ def frame_of_keys(
     if moving.is_file() and (options.follow_links or moving.resolve().is_relative_to(root)):
         return frame._replace(mask=moving, inverted=True)
     return frame
+
+
+def _depth_unit(value: object, where: str) -> float:
+    """World units of a step of depth; RaymarchError for what is no unit, by which no depth would be known."""
+    unit = read_number(value, f"{where}: depth unit")
+    if not 0 < unit <= MAX_DEPTH_UNIT:
+        raise RaymarchError(
+            f"{where}: depth unit is {unit:g}, want a number over 0 and at most {MAX_DEPTH_UNIT:g}; correct it, 0.001"
+            " is of millimetres where the world is in metres"
+        )
+    return unit
 
 
 def places_of_frames(document: dict[str, Any], listed: list[dict[str, Any]]) -> list[np.ndarray]:

@@ -146,7 +146,10 @@ def _cure(kind: str, path: Path) -> str:
         tool = "" if suffix in SUFFIXES else f" (ImageMagick: magick mogrify -format png *{suffix})"
         return f"convert it to a PNG of 8 or 16 bit {beside}{tool}"
     if kind == ARRAY:
-        return f"write its values as a PNG {beside}: PIL.Image.fromarray(values.astype('uint8')).save(NAME)"
+        return (
+            f"write its values as a PNG {beside}: PIL.Image.fromarray(values.astype('uint8')).save(NAME); or, where"
+            " they are no colours, name them in a list 'channels' at the top of a transforms.json (docs/channels.md)"
+        )
     if kind == DEVELOP:
         return f"develop it to a PNG or JPEG {beside}, all photographs alike"
     return "take its frames out as pictures (ffmpeg -i VIDEO %04d.png), a camera for each" if kind == FRAMES else kind

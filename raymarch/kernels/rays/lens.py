@@ -169,8 +169,9 @@ def footprint(lens, local, depth, radius):
         reach = radius * lens[FOLD_SLOPE] + 1.0 if depth > 2.0 * radius else -1.0
     elif is_spherical(lens):
         level = ti.sqrt(local[0] ** 2 + local[2] ** 2)  # distance from the poles' axis, near which it is all around
-        if depth > 2.0 * radius and level > 1.1 * radius:
-            reach = ti.asin(radius / level) * lens[FOLD_SLOPE] + 1.0
+        if depth > 2.0 * radius:
+            around = ti.asin(radius / level) if level > 1.1 * radius else 2.0 * ti.math.pi
+            reach = around * lens[FOLD_SLOPE] + 1.0
     elif depth > 2.0 * radius * slant:
         reach = radius * slant / (depth - radius * slant) * lens[FOLD_SLOPE] * slant + 1.0
     return reach

@@ -264,8 +264,12 @@ def write(volume: AnyVolume, path: Path, *, half: bool = False, compression: str
     with name_path(path), system_refusals(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if not isinstance(volume, ScalarVolume) and not volume.is_colour:
-            log.warning("of the channels %s the file gets what is shown as colours", ", ".join(volume.channels))
-            volume = volume.in_colour()
+            log.warning(
+                "the file gets colours alone: the volume's first three channels, or the first of fewer in grey, of %s;"
+                " volume.in_colour(names) takes others, and .h5 keeps all",
+                ", ".join(volume.channels),
+            )
+        volume = volume if isinstance(volume, ScalarVolume) else volume.in_colour()
         require_one_grid(volume, path)
         grids = [_scalar_grid(volume)] if isinstance(volume, ScalarVolume) else grids_of_fit(volume)
         notes = {
