@@ -10,6 +10,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid import Grid, begin_anew, require_gradient, require_room, stretch
+from raymarch.device.grid_layout import NO_COLOUR_DEGREE
 from raymarch.device.memory import grid_bytes, pool_shape
 from raymarch.device.pool import SMALL_TREE_BYTES, release
 from raymarch.errors import RaymarchError
@@ -271,10 +272,12 @@ class BrickGrid(Grid):
         return Bricks(numbers, density.reshape(cube), features.reshape(*cube, width))
 
 
-def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:
-    """Grid with room for a volume, which is not uploaded yet: sparse if that is."""
+def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None, seen: bool = False) -> Grid:
+    """Grid with room for a volume, which is not uploaded yet: sparse if that is. One that is only `seen` has room for
+    colours only if there are any."""
     how: dict[str, Any] = {"slots": slots, "boxes": volume.boxes, "ndc_from_world": volume.ndc_from_world}
     how["colours"] = volume.colours
     if volume.bricks is not None:
         return BrickGrid(volume.shape, volume.degree, bricks=volume.bricks.count, **how)
-    return Grid(volume.shape, volume.degree, block=block, **how)
+    plain = seen and volume.degree == 0 and volume.colours == 3 and not volume.samples.coloured()
+    return Grid(volume.shape, NO_COLOUR_DEGREE if plain else volume.degree, block=block, **how)

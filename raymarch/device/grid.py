@@ -13,7 +13,16 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.arguments.checks import Numbers
 from raymarch.device.activation_functions import colour_functions, density_functions
-from raymarch.device.grid_layout import ROOM_STEP, Fields, block_for, build, cells_of, place_level, require_layout
+from raymarch.device.grid_layout import (
+    NO_COLOUR_DEGREE,
+    ROOM_STEP,
+    Fields,
+    block_for,
+    build,
+    cells_of,
+    place_level,
+    require_layout,
+)
 from raymarch.device.memory import (
     BLOCK_EDGE,
     MAX_CELLS,
@@ -155,7 +164,7 @@ class Grid(Owner[Fields]):
     def upload(self, volume: Volume) -> None:
         """Upload a volume as the current level, its activation with it; every cell counts as occupied."""
         for name, mine, its in (
-            ("SH degree", self.degree, volume.degree),
+            ("SH degree", self.degree, NO_COLOUR_DEGREE if self.degree == NO_COLOUR_DEGREE else volume.degree),
             ("nested boxes", self.boxes, volume.boxes),
             ("channels", self.colours, volume.colours),
         ):
@@ -166,6 +175,8 @@ class Grid(Owner[Fields]):
         self._upload_samples(volume)
 
     def _upload_samples(self, volume: Volume) -> None:
+        if self.degree == NO_COLOUR_DEGREE:
+            return copies.density_in(np.array(volume.density, runtime.dtype(), order="C"), self.fields)
         arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
         copies.upload(*arrays, self.fields)
 

@@ -192,7 +192,7 @@ class OneVolume(Medium):
         """Medium of a volume to be seen, whose empty space is leapt over."""
         runtime.start()
         with ExitStack() as owners:
-            grid = owners.enter_context(grid_for(volume))
+            grid = owners.enter_context(grid_for(volume, seen=True))
             grid.upload(volume)
             skip_unseen(grid, volume, march)
             medium = cls(grid, march)

@@ -13,7 +13,7 @@ from raymarch.kernels.integrator import colour
 from raymarch.kernels.integrator.colour import image_of
 from raymarch.kernels.integrator.composited import Quantity, composited
 from raymarch.kernels.integrator.normal import write_normal
-from raymarch.kernels.light.gradient import normal_slope, normal_slope_tangent, scatter_normal_slope
+from raymarch.kernels.light.gradient import normal_slope, normal_slope_tangent, scatter_normal_slope, seen_slope
 from raymarch.kernels.light.occlusion import add_openness, openness, openness_slopes, openness_tangent
 from raymarch.kernels.light.shading import (
     AMBIENT,
@@ -50,9 +50,17 @@ def normal_at(scene: ti.template(), ray: ti.template(), at: ti.template()):
 
 
 @ti.func
+def seen_normal(scene: ti.template(), ray: ti.template(), at: ti.template()):
+    """n of a sample, for pictures."""
+    G = seen_slope(scene.grid, scene.rays, at.box, at.cell, at.f)
+    n, _scale = normal_of(world_slope(scene.grid, G), -ray.heading)
+    return n
+
+
+@ti.func
 def read(scene: ti.template(), ray: ti.template(), at: ti.template(), table):
     """Colour (3,), lit by the slope of the raw density, whose sign does not matter."""
-    n, _scale, _G, _K = normal_at(scene, ray, at)
+    n = seen_normal(scene, ray, at)
     own, _seen = surface_colour(scene.rays, colour.read(scene, ray, at, table))
     lit = shade(scene.rays, own, n, -ray.heading)
     if ti.static(scene.variant.mode.classifies):  # an isosurface has no occlusion
@@ -155,8 +163,7 @@ LIT_IMAGE = image_of(Quantity(3, read, look, pull, push))
 
 @ti.func
 def read_normal(scene: ti.template(), ray: ti.template(), at: ti.template(), table):
-    n, _scale, _G, _K = normal_at(scene, ray, at)
-    return n
+    return seen_normal(scene, ray, at)
 
 
 @ti.func

@@ -14,10 +14,11 @@ from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilin
 from raymarch.kernels.field.gather import gather, gather_in_plane, gather_slope, scatter, scatter_in_plane
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.mode import behind_of
+from raymarch.kernels.integrator.sample import LONG_GROUP_SAMPLES, NO_PLACE, find_steps, has_lanes, read_densities
 from raymarch.kernels.integrator.scene import PULL, PUSH, VALUE, carried, ray_of, segment_of
 from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.cells import cell_at, exit_of, is_inside, next_cell
-from raymarch.kernels.rays.rays import empty_steps, step_at, steps_of, widths_of
+from raymarch.kernels.rays.rays import step_at, steps_of, steps_to_skip, widths_of
 from raymarch.kernels.rays.segment_ends import meet_adjoint, meet_tangent
 
 GAUSS_OFFSET = 0.28867513459481287  # of a cell's length, from its middle to each of two points: 1 / (2 sqrt 3)
@@ -194,17 +195,62 @@ def along_steps(
         n = steps_of(seg.length, ray.step, ray.phase)
         open_ends(scene, ray, seg, seg.near, seg.enters, seg.far, seg.leaves, total)
         while k <= n and seg.length > 0 and scene.integrand.goes_on(scene, ray, state):
-            begin, width = step_at(scene.variant, 0.0, seg.length, ray.step, ray.phase, k)
-            p = seg.entry + (begin + 0.5 * width) * seg.way + seg.first
-            skip = empty_steps(scene.grid, ray.per_index, p, seg.way, ray.step)
-            if skip > 0:
-                k += skip
-            else:
-                at_step(scene, ray, seg, k, n, begin, width, p, state, back, total)
-                k += 1
+            p, _width, _begin = place_in_segment(scene, ray, seg, k)
+            empty, full = steps_to_skip(scene.grid, ray.per_index, p, seg.way, ray.step)
+            k += empty
+            end = ti.min(k + full, n + 1)
+            while k < end and scene.integrand.goes_on(scene, ray, state):
+                if ti.static(goes_in_groups(scene)):
+                    at_group(scene, ray, seg, k, end, state)
+                else:
+                    at_step(scene, ray, seg, k, n, state, back, total)
+                    k += 1
         close_ends(scene, ray, seg, seg.near, seg.enters, seg.far, seg.leaves, total)
         leave_segment(scene, seg, total)
         k = 0
+
+
+@ti.func
+def place_in_segment(scene: ti.template(), ray: ti.template(), seg: ti.template(), k):
+    """Position among all samples of step k, its width, and where it begins."""
+    begin, width = step_at(scene.variant, 0.0, seg.length, ray.step, ray.phase, k)
+    return seg.entry + (begin + 0.5 * width) * seg.way + seg.first, width, begin
+
+
+def goes_in_groups(scene) -> bool:
+    """Whether values are read in the long groups of `sample`."""
+    return scene.task == VALUE and not scene.sloped and has_lanes(scene.grid, scene.grid.density)
+
+
+@ti.func
+def at_group(scene: ti.template(), ray: ti.template(), seg: ti.template(), k: ti.template(), end, state: ti.template()):
+    """Samples of the next steps, up to step `end`, as long as the ray goes on; their values are read before."""
+    first, last = k, ti.min(k + LONG_GROUP_SAMPLES, end)  # copies, which stay
+    places, f = ti.Vector([NO_PLACE] * (LONG_GROUP_SAMPLES + 1)), ti.Matrix.zero(float, 3, LONG_GROUP_SAMPLES)
+    raws, entry = ti.Vector.zero(float, LONG_GROUP_SAMPLES), seg.entry + seg.first
+    find_steps(
+        scene.grid.density,
+        scene.variant,
+        entry,
+        seg.way,
+        seg.length,
+        ray.step,
+        ray.phase,
+        first,
+        last,
+        places,
+        f,
+    )
+    read_densities(scene.grid, places, f, raws)
+    while k < last and scene.integrand.goes_on(scene, ray, state):
+        p, width, begin = place_in_segment(scene, ray, seg, k)
+        cell = ti.cast(p, ti.i32)
+        at = sample_at(
+            seg, cell, p - cell, begin + 0.5 * width, width, raws[k - first] + ray.shift, ti.Vector.zero(float, 3)
+        )
+        at.k = k
+        scene.integrand.value(scene, ray, at, state)
+        k += 1
 
 
 @ti.func
@@ -214,14 +260,12 @@ def at_step(
     seg: ti.template(),
     k,
     n,
-    begin,
-    width,
-    p,
     state: ti.template(),
     back: ti.template(),
     total: ti.template(),
 ):
     """Sample of step k, of which the n-th is the last."""
+    p, width, begin = place_in_segment(scene, ray, seg, k)
     cell = ti.cast(p, ti.i32)
     f, place = p - cell, cell_index(scene.grid, cell)
     x, slope = ti.cast(0.0, float), ti.Vector.zero(float, 3)

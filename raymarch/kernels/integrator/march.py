@@ -25,6 +25,7 @@ from raymarch.kernels.integrator.sample import (
     march_long_groups,
     place_in_group,
     ray_segment,
+    reads_density_alone,
     uses_groups,
     uses_long_groups,
     weighted_colour,
@@ -35,7 +36,7 @@ from raymarch.kernels.rays.rays import place_of, steps_to_skip
 
 def uses_pairs(grid, variant) -> bool:
     """Whether whole steps go in pairs or long groups: where a sample is one read, and all steps are as long."""
-    return (grid.packs or variant.mode.classifies) and not variant.jittered and not variant.mode.looks_ahead
+    return (grid.packs or reads_density_alone(grid, variant)) and not variant.jittered and not variant.mode.looks_ahead
 
 
 @ti.func

@@ -5,8 +5,10 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import cell_index, is_sparse
-from raymarch.kernels.field.gather import gather, is_flat, place_of_cell
+from raymarch.kernels.field.gather import gather, is_flat, lower_corner, place_of_cell
+from raymarch.kernels.field.gather import steps_of as steps_of_field
 from raymarch.kernels.field.harmonics import basis
+from raymarch.kernels.field.tables import extinction, knot_below, shade_of
 from raymarch.kernels.integrator.mode import contributes, is_alive
 from raymarch.kernels.rays.rays import jitter_of, place_of, place_ray, steps_of
 from raymarch.kernels.rays.segment_ends import clip_ray
@@ -17,7 +19,7 @@ def index_ray(grid: ti.template(), rays: ti.template(), r):
     """Ray r in index space: origin and direction, and the harmonics of its view direction."""
     direction = rays.direction[r]
     o, d = place_ray(grid, rays.origin[r], direction)
-    return o, d, basis(grid.degree, direction)
+    return o, d, basis(ti.static(max(grid.degree, 0)), direction)
 
 
 @ti.func
@@ -65,12 +67,14 @@ def fetch(grid: ti.template(), cell, f):
 @ti.func
 def colour_at(grid: ti.template(), variant: ti.template(), cell, f, Y, raw):
     """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral, `raw` where a transfer
-    function made that. The last lane is idle."""
+    function made that, that of features of 0 where the grid has none. The last lane is idle."""
     colour = ti.Vector.one(float, grid.lanes)
     if ti.static(variant.mode.classifies):
         colour = raw
     elif ti.static(variant.mode.colour):
-        total = raw * Y[0]
+        total = ti.Vector.zero(float, grid.lanes)
+        if ti.static(grid.packs):
+            total = raw * Y[0]
         if ti.static(grid.parted):
             features = gather(grid.features, cell, f)
             for k in ti.static(range((grid.degree + 1) ** 2)):
@@ -164,15 +168,27 @@ LONG_GROUP_SAMPLES = 16  # samples
 NO_PLACE = -1  # in place of a cell where a group has no more
 
 
+def has_lanes(grid, stored) -> bool:
+    """Whether long groups of what is stored in a field are worth it: on a CPU in single precision, whose vectors have
+    the lanes for it. In blocks, as a fit's grid lies, addresses take longer than that gains."""
+    on_lanes = runtime.runs_on_cpu() and runtime.single_precision()
+    return on_lanes and grid.slots == 0 and is_flat(stored) and not is_sparse(grid.table)
+
+
 def uses_long_groups(grid, variant) -> bool:
-    """Whether whole steps go in long groups: on a CPU in single precision, whose vectors have the lanes for it. In
-    blocks, as a fit's grid lies, addresses take longer than that gains."""
-    on_lanes = runtime.runs_on_cpu() and runtime.single_precision() and not variant.mode.classifies
-    return on_lanes and grid.slots == 0 and grid.packs and is_flat(grid.packed) and not is_sparse(grid.table)
+    """Whether whole steps go in long groups: where all of a sample is read at once."""
+    if reads_density_alone(grid, variant):
+        return has_lanes(grid, grid.density)
+    return bool(grid.packs) and has_lanes(grid, grid.packed)
+
+
+def reads_density_alone(grid, variant) -> bool:
+    """Whether nothing but the density of a sample is read: a table has the colour, or there is none."""
+    return variant.mode.classifies or grid.features is None
 
 
 @ti.func
-def find_samples(grid: ti.template(), entry, d, step, first, last, places: ti.template(), f: ti.template()):
+def find_samples(stored: ti.template(), entry, d, step, first, last, places: ti.template(), f: ti.template()):
     """Places of the cells of a group's samples, up to sample `last` of the ray, and the positions (axis, sample) within
     the cells."""
     for j in range(LONG_GROUP_SAMPLES):
@@ -180,7 +196,30 @@ def find_samples(grid: ti.template(), entry, d, step, first, last, places: ti.te
         cell = ti.cast(p, ti.i32)
         for a in ti.static(range(3)):
             f[a, j] = p[a] - cell[a]
-        places[j] = ti.select(first + j < last, place_of_cell(grid.packed, cell), NO_PLACE)
+        places[j] = ti.select(first + j < last, place_of_cell(stored, cell), NO_PLACE)
+
+
+@ti.func
+def find_steps(
+    stored: ti.template(),
+    variant: ti.template(),
+    entry,
+    d,
+    length,
+    step,
+    phase,
+    first,
+    last,
+    places: ti.template(),
+    f: ti.template(),
+):
+    """As `find_samples`, of steps as `place_of` has them: moved by a phase, the last of a ray shorter."""
+    for j in range(LONG_GROUP_SAMPLES):
+        p, _width = place_of(variant, entry, d, length, step, phase, first + j)
+        cell = ti.cast(p, ti.i32)
+        for a in ti.static(range(3)):
+            f[a, j] = p[a] - cell[a]
+        places[j] = ti.select(first + j < last, place_of_cell(stored, cell), NO_PLACE)
 
 
 @ti.func
@@ -195,6 +234,52 @@ def read_samples(
             raws[j, c] = raw[c]
         densities[j] = raw[3]
         j += 1
+
+
+@ti.func
+def read_densities(grid: ti.template(), places: ti.template(), f: ti.template(), densities: ti.template()):
+    """Raw densities alone: their corners one sample after the other, which are then interpolated all at once."""
+    v = ti.Matrix.zero(float, 8, LONG_GROUP_SAMPLES)
+    x = ti.Vector(ti.static(steps_of_field(grid.density)[0]))
+    y = ti.Vector(ti.static(steps_of_field(grid.density)[1]))
+    z = ti.Vector(ti.static(steps_of_field(grid.density)[2]))
+    j = 0
+    while places[j] != NO_PLACE:
+        at = lower_corner(grid.density, ti.Vector([places[j]]))
+        for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
+            v[ti.static(4 * a + 2 * b + c), j] = grid.density[at + a * x + b * y + c * z]
+        j += 1
+    for i in range(LONG_GROUP_SAMPLES):
+        v00, v01 = v[0, i] + (v[4, i] - v[0, i]) * f[0, i], v[1, i] + (v[5, i] - v[1, i]) * f[0, i]
+        v10, v11 = v[2, i] + (v[6, i] - v[2, i]) * f[0, i], v[3, i] + (v[7, i] - v[3, i]) * f[0, i]
+        v00 += (v10 - v00) * f[1, i]
+        v01 += (v11 - v01) * f[1, i]
+        densities[i] = v00 + (v01 - v00) * f[2, i]
+
+
+@ti.func
+def classify_samples(
+    rays: ti.template(),
+    variant: ti.template(),
+    densities: ti.template(),
+    shift,
+    inverse_scale,
+    step,
+    raws: ti.template(),
+    taus: ti.template(),
+    passing: ti.template(),
+):
+    """Shades of a table (sample, lane), optical depths, and what passes each sample."""
+    for j in range(LONG_GROUP_SAMPLES):
+        i, beyond = knot_below(rays.table, activation.density(variant, densities[j] + shift) * inverse_scale)
+        shade = shade_of(rays.table, i, beyond)
+        for c in ti.static(range(4)):
+            raws[j, c] = shade[c]
+        densities[j] = shade[3]
+    for j in range(LONG_GROUP_SAMPLES):
+        sigma, _by_opacity = extinction(rays.table, densities[j])
+        taus[j] = ti.select(densities[j] != 0.0, sigma * step, 0.0)
+        passing[j] = variant.mode.step_transmittance(taus[j])
 
 
 @ti.func
@@ -238,11 +323,18 @@ def march_long_groups(
     while k < stop and is_alive(variant, T, min_transmittance):
         first, last = k, ti.min(k + LONG_GROUP_SAMPLES, stop)  # copies, which stay
         places, f = ti.Vector([NO_PLACE] * (LONG_GROUP_SAMPLES + 1)), ti.Matrix.zero(float, 3, LONG_GROUP_SAMPLES)
-        find_samples(grid, entry, d, step, first, last, places, f)
         raws, densities = ti.Matrix.zero(float, LONG_GROUP_SAMPLES, 4), ti.Vector.zero(float, LONG_GROUP_SAMPLES)
-        read_samples(grid, places, f, raws, densities)
         taus, passing = ti.Vector.zero(float, LONG_GROUP_SAMPLES), ti.Vector.zero(float, LONG_GROUP_SAMPLES)
-        pass_samples(variant, densities, shift, inverse_scale, step, taus, passing)
+        if ti.static(reads_density_alone(grid, variant)):
+            find_samples(grid.density, entry, d, step, first, last, places, f)
+            read_densities(grid, places, f, densities)
+        else:
+            find_samples(grid.packed, entry, d, step, first, last, places, f)
+            read_samples(grid, places, f, raws, densities)
+        if ti.static(variant.mode.classifies):
+            classify_samples(rays, variant, densities, shift, inverse_scale, step, raws, taus, passing)
+        else:
+            pass_samples(variant, densities, shift, inverse_scale, step, taus, passing)
         while k < last and is_alive(variant, T, min_transmittance):
             j = k - first
             raw = ti.Vector([raws[j, 0], raws[j, 1], raws[j, 2], raws[j, 3]])

@@ -11,8 +11,9 @@ which is what a shading that is not smooth asks for.
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import cell_index, sample_index
-from raymarch.kernels.field.gather import accumulate
+from raymarch.kernels.field.bricks import cell_index, is_sparse, sample_index
+from raymarch.kernels.field.cell import bilinear
+from raymarch.kernels.field.gather import accumulate, gather_slope, lower_corner, steps_of
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.light.shading import SMOOTH
 from raymarch.kernels.rays.rays import first_of
@@ -72,6 +73,56 @@ def normal_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
             K[a, b] += w[k] * u1 * value
             K[a, c] += w[k] * u2 * value
     return G, K
+
+
+@ti.func
+def sample_beside(grid: ti.template(), cell, a: ti.template(), k: ti.template(), b: ti.template(), c: ti.template()):
+    """Raw density of the sample k, b and c samples from a cell's lower corner along axis a and the two next ones."""
+    I = ti.Vector.zero(ti.i32, 3)
+    I[a], I[ti.static((a + 1) % 3)], I[ti.static((a + 2) % 3)] = k, b, c
+    value = ti.cast(0.0, float)
+    if ti.static(is_sparse(grid.table)):
+        value = grid.density[sample_index(grid, cell + I)]
+    else:
+        x = ti.Vector(ti.static(steps_of(grid.density)[0]))
+        y = ti.Vector(ti.static(steps_of(grid.density)[1]))
+        z = ti.Vector(ti.static(steps_of(grid.density)[2]))
+        value = grid.density[lower_corner(grid.density, cell) + I[0] * x + I[1] * y + I[2] * z]
+    return value
+
+
+@ti.func
+def smooth_slope(grid: ti.template(), cell, f):
+    """G of a smooth shading, of a cell that lies on no face of the box: each of its 32 samples is read once."""
+    G = ti.Vector.zero(float, 3)
+    for a in ti.static(range(3)):
+        g, h = f[ti.static((a + 1) % 3)], f[ti.static((a + 2) % 3)]
+        plane = ti.Vector.zero(float, 4)
+        for k in ti.static(range(4)):
+            plane[k] = bilinear(
+                sample_beside(grid, cell, a, ti.static(k - 1), 0, 0),
+                sample_beside(grid, cell, a, ti.static(k - 1), 0, 1),
+                sample_beside(grid, cell, a, ti.static(k - 1), 1, 0),
+                sample_beside(grid, cell, a, ti.static(k - 1), 1, 1),
+                g,
+                h,
+            )
+        G[a] = 0.5 * ((1.0 - f[a]) * (plane[2] - plane[0]) + f[a] * (plane[3] - plane[1]))
+    return G
+
+
+@ti.func
+def seen_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
+    """G of `normal_slope` alone, for pictures, whose rounding may differ."""
+    G = ti.Vector.zero(float, 3)
+    first, last = bounds_of(grid, box)
+    if rays.shading[None][SMOOTH] == 0:
+        _x, G[0], G[1], G[2] = gather_slope(grid.density, cell_index(grid, cell), f)
+    elif (cell > first).all() and (cell + 1 < last).all():
+        G = smooth_slope(grid, cell, f)
+    else:
+        G, _K = normal_slope(grid, rays, box, cell, f)
+    return G
 
 
 @ti.func

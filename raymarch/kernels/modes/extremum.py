@@ -16,11 +16,18 @@ from raymarch.kernels.integrator.composited import Quantity
 from raymarch.kernels.integrator.found import FOUND
 from raymarch.kernels.integrator.loops import at_step, close_ends, leave_segment, open_ends
 from raymarch.kernels.integrator.mode import Mode
-from raymarch.kernels.integrator.sample import locate
+from raymarch.kernels.integrator.sample import (
+    LONG_GROUP_SAMPLES,
+    NO_PLACE,
+    find_steps,
+    has_lanes,
+    locate,
+    read_densities,
+)
 from raymarch.kernels.integrator.scene import segment_of
 from raymarch.kernels.rays import cells
 from raymarch.kernels.rays.cells import first_sample
-from raymarch.kernels.rays.rays import box_of, jitter_of, scale_of, step_at, steps_of
+from raymarch.kernels.rays.rays import box_of, jitter_of, place_of, scale_of, step_at, steps_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,11 @@ class Extremum(Mode):
     """Extremum of the value along a ray: of `sign` times it the largest."""
 
     sign: float = 1.0
+
+
+def samples_at_once(grid) -> int:
+    """Samples that are looked at together."""
+    return LONG_GROUP_SAMPLES if has_lanes(grid, grid.density) else 1
 
 
 @ti.func
@@ -39,12 +51,21 @@ def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(
     for s in range(ti.static(grid.segments)):
         entry, way, length = cells.segment_of(grid, rays, variant, r, s)
         entry += first_sample(grid, s)
-        n = steps_of(length, step, phase)
-        for k in range(ti.select(length > 0, n + 1, 0)):
-            begin, width = step_at(variant, 0.0, length, step, phase, k)
-            if width > 0:
-                cell, f = locate(grid, entry + (begin + 0.5 * width) * way)
-                x = gather(grid.density, cell, f)
+        n, k = steps_of(length, step, phase), 0
+        while length > 0 and k <= n:
+            first, last = k, ti.min(k + ti.static(samples_at_once(grid)), n + 1)  # copies, which stay
+            densities = ti.Vector.zero(float, LONG_GROUP_SAMPLES)
+            if ti.static(has_lanes(grid, grid.density)):
+                places = ti.Vector([NO_PLACE] * (LONG_GROUP_SAMPLES + 1))
+                f = ti.Matrix.zero(float, 3, LONG_GROUP_SAMPLES)
+                find_steps(grid.density, variant, entry, way, length, step, phase, first, last, places, f)
+                read_densities(grid, places, f, densities)
+            else:
+                p, _width = place_of(variant, entry, way, length, step, phase, k)
+                cell, f = locate(grid, p)
+                densities[0] = gather(grid.density, cell, f)
+            while k < last:
+                x = densities[k - first]
                 high = variant.mode.sign * x
                 if ti.static(grid.boxes > 1):
                     high = (
@@ -52,8 +73,10 @@ def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(
                         * activation.density(variant, x + grid.shift[None])
                         * scale_of(box_of(grid, s))
                     )
-                if at_s < 0 or high > most:
+                _begin, width = step_at(variant, 0.0, length, step, phase, k)
+                if width > 0 and (at_s < 0 or high > most):
                     best, most, at_s, at_k = x, high, s, k
+                k += 1
     return best, at_s, at_k
 
 
@@ -83,9 +106,7 @@ def to_winner(
         seg = segment_of(scene, ray, s)
         open_ends(scene, ray, seg, seg.near, seg.enters, seg.far, seg.leaves, total)
         n = steps_of(seg.length, ray.step, ray.phase)
-        begin, width = step_at(scene.variant, 0.0, seg.length, ray.step, ray.phase, k)
-        p = seg.entry + (begin + 0.5 * width) * seg.way + seg.first
-        at_step(scene, ray, seg, k, n, begin, width, p, state, back, total)
+        at_step(scene, ray, seg, k, n, state, back, total)
         close_ends(scene, ray, seg, seg.near, seg.enters, seg.far, seg.leaves, total)
         leave_segment(scene, seg, total)
 

@@ -133,7 +133,7 @@ class VolumeSource(Source):
         self._fresh = True
         with ExitStack() as owners:
             self.buffer = owners.enter_context(RayBuffer(_rays()))
-            self._grid = owners.enter_context(grid_for(self.seen))
+            self._grid = owners.enter_context(grid_for(self.seen, seen=True))
             self._grid.upload(self.seen)
             self._owners = owners.pop_all()
 
