@@ -163,23 +163,17 @@ def scatter(part: ti.template(), slot, cell, f, value):
             accumulate(part, upper, z1)
 
 
-@ti.func
-def axes_of_plane(steps: ti.template(), f, axis):
-    """Steps along the two axes beside `axis`, and the position within a cell along each."""
-    x, y, z = ti.Vector(ti.static(steps[0])), ti.Vector(ti.static(steps[1])), ti.Vector(ti.static(steps[2]))
-    u, v, fu, fv = y, z, f[1], f[2]
-    if axis > 0:
-        u, fu = x, f[0]
-    if axis > 1:
-        v, fv = y, f[1]
-    return u, v, fu, fv
+def axes_of_plane(axis: int) -> tuple[int, int]:
+    """The two axes beside `axis`."""
+    return (1, 2) if axis == 0 else (0, 2) if axis == 1 else (0, 1)
 
 
 @ti.func
-def gather_in_plane(values: ti.template(), cell, f, axis):
+def gather_in_plane(values: ti.template(), cell, f, axis: ti.template()):
     """Bilinear interpolation of a number in the plane of samples across `axis` that a cell's lower corner lies in."""
     at = lower_corner(values, cell)
-    u, v, fu, fv = axes_of_plane(ti.static(steps_of(values)), f, axis)
+    u, fu = ti.Vector(ti.static(steps_of(values)[axes_of_plane(axis)[0]])), f[ti.static(axes_of_plane(axis)[0])]
+    v, fv = ti.Vector(ti.static(steps_of(values)[axes_of_plane(axis)[1]])), f[ti.static(axes_of_plane(axis)[1])]
     v0, v1 = values[at], values[at + v]
     v0 += (values[at + u] - v0) * fu
     v1 += (values[at + u + v] - v1) * fu
@@ -187,10 +181,11 @@ def gather_in_plane(values: ti.template(), cell, f, axis):
 
 
 @ti.func
-def scatter_in_plane(part: ti.template(), slot, cell, f, axis, value):
+def scatter_in_plane(part: ti.template(), slot, cell, f, axis: ti.template(), value):
     """Transpose of `gather_in_plane`."""
     at = lowest_of_slot(part, slot, cell)
-    u, v, fu, fv = axes_of_plane(ti.static(steps_of(part)), f, axis)
+    u, fu = ti.Vector(ti.static(steps_of(part)[axes_of_plane(axis)[0]])), f[ti.static(axes_of_plane(axis)[0])]
+    v, fv = ti.Vector(ti.static(steps_of(part)[axes_of_plane(axis)[1]])), f[ti.static(axes_of_plane(axis)[1])]
     upper = value * fu
     lower = value - upper
     accumulate(part, at, lower - lower * fv)

@@ -448,14 +448,20 @@ def by_planes(
     axis, plane, toward, begin, apart = first_plane(seg)
     before, t, k = ti.cast(0.0, float), ti.min(begin, seg.length), 0
     at_point(scene, ray, seg, before, 0.5 * t, 0.0, state, back, total)
-    while t < seg.length:
-        k += 1
-        after = ti.min(begin + k * apart, seg.length)
-        if ti.static(scene.task == PUSH or is_sparse(scene.grid.table)):
+    if ti.static(scene.task == PUSH or is_sparse(scene.grid.table)):
+        while t < seg.length:
+            k += 1
+            after = ti.min(begin + k * apart, seg.length)
             at_point(scene, ray, seg, t, 0.5 * (after - before), 0.0, state, back, total)
-        else:
-            in_plane(scene, ray, seg, axis, plane, t, 0.5 * (after - before), state, back, total)
-        before, t, plane = t, after, plane + toward
+            before, t, plane = t, after, plane + toward
+    else:
+        for a in ti.static(range(3)):  # a loop of its own each, so that addresses are one and constants beside it
+            if axis == a:
+                while t < seg.length:
+                    k += 1
+                    after = ti.min(begin + k * apart, seg.length)
+                    in_plane(scene, ray, seg, a, plane, t, 0.5 * (after - before), state, back, total)
+                    before, t, plane = t, after, plane + toward
     at_point(scene, ray, seg, t, 0.5 * (t - before), 1.0, state, back, total)
 
 
@@ -501,7 +507,7 @@ def in_plane(
     scene: ti.template(),
     ray: ti.template(),
     seg: ti.template(),
-    axis,
+    axis: ti.template(),
     plane,
     t,
     width,
@@ -512,9 +518,7 @@ def in_plane(
     """Point t behind where a ray enters its box, on a plane of samples of a dense grid: four of them are read."""
     p = seg.entry + t * seg.way
     own = cell_at(p, ray.top)
-    for a in ti.static(range(3)):
-        if axis == a:
-            own[a] = plane
+    own[axis] = plane
     f, cell = p - own, own + seg.first
     x = gather_in_plane(scene.grid.density, cell, f, axis) + ray.shift
     at = sample_at(seg, cell, f, t, width, x, ti.Vector.zero(float, 3))
