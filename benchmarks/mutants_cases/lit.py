@@ -16,6 +16,13 @@ FAULTS = [
         (LAWS + "test_what_is_level_is_lit_by_ambient_light_alone",),
     ),
     Fault(
+        "a smooth slope is that of the sample before",
+        "smooth_slope",
+        "(plane[3] - plane[1])",
+        "(plane[2] - plane[0])",
+        (TWIN,),
+    ),
+    Fault(
         "a normal counts for nothing where the table is lit",
         "lit:pull",
         "if ti.abs(d_N).max() > 0:",

@@ -218,6 +218,27 @@ FAULTS = [
         (LONG + "test_images_are_the_reference",),
     ),
     Fault(
+        "densities of a long group are the first sample's",
+        "read_densities",
+        "at = lower_corner(grid.density, ti.Vector([places[j]]))",
+        "at = lower_corner(grid.density, ti.Vector([places[0]]))",
+        (LONG + "test_a_scan_has_no_room_for_colours_and_the_same_image[maximum]",),
+    ),
+    Fault(
+        "what is clear in a table stops light in a long group",
+        "classify_samples",
+        "taus[j] = ti.select(densities[j] != 0.0, sigma * step, 0.0)",
+        "taus[j] = sigma * step + 1e-3",
+        (LONG + "test_a_scan_has_no_room_for_colours_and_the_same_image[transfer]",),
+    ),
+    Fault(
+        "a volume that is only seen has no colours",
+        "grid_for",
+        "and not volume.samples.coloured()",
+        "",
+        (CLOSED + "test_opaque_colour_hides_the_background",),
+    ),
+    Fault(
         "a ray that ends within a pair keeps the second sample's light",
         "march_pairs",
         "T, sum_odd = T_between, before",

@@ -56,8 +56,8 @@ FAULTS = [
     Fault(
         "of equal samples the last wins",
         "winner_along",
-        "if at_s < 0 or high > most:",
-        "if at_s < 0 or high >= most:",
+        "if width > 0 and (at_s < 0 or high > most):",
+        "if width > 0 and (at_s < 0 or high >= most):",
         (LAWS + "test_of_equal_samples_the_first_wins",),
     ),
     Fault(

@@ -37,6 +37,7 @@ OPTIONAL = {
     "zarr": {"io.volumes.zarr"},
     "pydicom": {f"io.volumes.dicom.{name}" for name in ("dicom", "series", "writing")},
 }  # a library of an extra, and the modules that know it
+PEERS = {"vtk": {"bench.frames"}}  # a program that ours is timed beside, and the modules that know it
 EXAMPLES_OF_EXTRAS = {
     "raymarch.io.meshes.mesh_file": "trimesh",
     "raymarch.meshing.isosurface_mesh": "skimage",  # trimesh is its neighbour in the same extra
@@ -193,7 +194,7 @@ def test_imports_are_of_the_dependencies():
             elif isinstance(node, ast.Import):
                 for alias in node.names:
                     importers.setdefault(alias.name.split(".")[0], set()).add(module)
-    assert {name: files for name, files in importers.items() if name not in known} == OPTIONAL
+    assert {name: files for name, files in importers.items() if name not in known} == OPTIONAL | PEERS
 
 
 def test_what_is_optional_is_an_extra_that_no_test_run_needs():

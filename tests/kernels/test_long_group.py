@@ -1,4 +1,4 @@
-"""Law: a flat grid that is only read, marched in long groups, shows the bits of one that is marched in pairs."""
+"""Law: a flat grid that is only read, marched in long groups, shows the bits of one that is not; so does a scan."""
 
 from __future__ import annotations
 
@@ -47,3 +47,15 @@ def test_images_are_the_reference(single):
     wanted = reference.march(v, cases.rays(v), 0.03 * v.voxel, cases.BACKGROUND)
     groups, _ = images(single, 0.03, (0.0, 0.0))
     np.testing.assert_allclose(groups, wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", flat.MARCHES)
+def test_a_scan_has_no_room_for_colours_and_the_same_image(name, single):
+    grouped, coloured, image, depth = single(flat.scan, name, 1, True)
+    assert grouped and not coloured
+    assert np.ptp(image) > 0.1
+    for block, seen in ((4, True), (1, False)):
+        other_grouped, other_coloured, other_image, other_depth = single(flat.scan, name, block, seen)
+        assert (other_grouped, other_coloured) == (block == 1, not seen)
+        np.testing.assert_array_equal(other_image, image)
+        np.testing.assert_allclose(other_depth, depth, rtol=1e-6)
