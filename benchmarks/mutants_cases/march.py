@@ -236,7 +236,7 @@ FAULTS = [
         "grid_for",
         "and not volume.samples.coloured()",
         "",
-        (CLOSED + "test_opaque_colour_hides_the_background",),
+        ("tests/rendering/test_renderer.py::test_a_single_coloured_sample_is_seen",),
     ),
     Fault(
         "a ray that ends within a pair keeps the second sample's light",
