@@ -359,8 +359,8 @@ def test_a_single_coloured_sample_is_seen():
     """A grid that is only seen has room for colours if any of them is not that of zeros."""
     features = np.zeros((5, 5, 5, 3))
     wall, camera = np.full((5, 5, 5), 1e4), Camera.look_at((2, -9, 2), (2, 2, 2), fov=0.3, width=3, height=3)
-    grey = render(Volume(wall, features, np.eye(4)), camera).image
+    grey = render(Volume(wall, features, np.eye(4)), camera)
     np.testing.assert_allclose(grey, 0.5, atol=1e-6)
     features[2, 0, 2] = (9, 0, -9)
-    seen = render(Volume(wall, features, np.eye(4)), camera).image[1, 1]
+    seen = render(Volume(wall, features, np.eye(4)), camera)[1, 1]
     assert seen[0] > 0.9 and seen[2] < 0.1
