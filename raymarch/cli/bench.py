@@ -62,7 +62,7 @@ def bench(
     asked = IN_ALL if what == "all" else (what,)
     for name in sorted({option for some in TAKEN.values() for option in some}):
         if not any(name in TAKEN[one] for one in asked):
-            of = " and ".join(one for one, some in TAKEN.items() if name in some)
+            of = ", ".join(one for one, some in TAKEN.items() if name in some)
             require_not_given([name], f"is for {of}, and WHAT is {what}")
     sizes = {"n": n, "resolution": resolution, "repeats": repeats}
     given = {name: value for name, value in sizes.items() if value is not None}

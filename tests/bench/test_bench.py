@@ -12,6 +12,8 @@ import pytest
 
 from raymarch import cli, runtime
 from raymarch.bench import speed
+from raymarch.bench.frames import KINDS, bench_frames
+from raymarch.bench.start import bench_start
 from raymarch.bench.workload import views_of_blobs, workload
 from raymarch.device import memory, pool
 from raymarch.device.grid_layout import MAX_SLOTS
@@ -54,6 +56,30 @@ def test_bench_prints_the_figures_of_a_march_as_json(capsys):
     assert record["march_msamples"] > 0
 
 
+@pytest.mark.parametrize(("what", "names"), [("frames", list(KINDS)), ("xray", ["exact", "joseph"])])
+def test_bench_prints_the_figures_of_each_kind(what, names, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["bench", what, *FEW])
+    said = capsys.readouterr()
+    assert ended.value.code == 0, said.err
+    record = json.loads(said.out)[what]
+    assert [one.get("kind") or one["quadrature"] for one in record] == names
+    assert all((one["n"], one["resolution"], one["repeats"]) == (16, 32, 1) for one in record)
+    assert all(one.get("ms", 1) > 0 and one.get("back_seconds", 1) > 0 for one in record)
+
+
+def test_a_peer_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "vtk", None)
+    with pytest.raises(RaymarchError, match="vtk, whose frames .* pip install vtk, or leave --peer out"):
+        bench_frames(8, 8, repeats=1, peer=True)
+
+
+@pytest.mark.whole
+def test_the_start_is_timed_with_an_empty_cache_and_a_full_one():
+    speed = bench_start(repeats=1)
+    assert 0 < speed.python < speed.picture and speed.picture < speed.picture_cold and speed.step < speed.step_cold
+
+
 @pytest.mark.whole
 def test_bench_prints_the_figures_of_all_on_many_threads_and_of_a_fit_that_gets_a_picture():
     done = run("bench", "all", *FEW, "--steps", "16", "--threads", str(MORE))
@@ -62,6 +88,7 @@ def test_bench_prints_the_figures_of_all_on_many_threads_and_of_a_fit_that_gets_
     assert record["adjoint_msamples"] > 0
     assert (record["n"], record["resolution"], record["repeats"]) == (16, 32, 1)
     assert (record["read_block"], record["block"]) == (current_choice().choice.read, current_choice().choice.fit)
+    assert len(record["frames"]) == len(KINDS) and len(record["xray"]) == 2
     fit = record["fit"]
     assert fit["steps"] == 16
     assert fit["psnr"] > 15

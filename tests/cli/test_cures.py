@@ -224,7 +224,7 @@ CURES = [  # a line that fails, what stderr says, and the lines that this makes 
     ("render v.h5 --position 4,0,1 --size 6 --out p.jpg", "end the name in .png",
      ["render v.h5 --position 4,0,1 --size 6 --out p.png"]),
     ("render v.h5 --cubemap 4 --out p.jpeg", "end the name in .png", ["render v.h5 --cubemap 4 --out p.png"]),
-    ("doctor set --volume heat.h5", "leave --volume out; raymarch evaluate heat.h5 set", ["doctor set"]),
+    ("doctor set --volume heat.h5", "leave it out, raymarch evaluate heat.h5 set", ["doctor set"]),
     ("doctor set --volume head.npy", "take a fitted one", ["doctor set --volume v.h5"]),
     ("render v.h5 --views sizes --split all --out new", "--follow-links if you trust the set",
      ["render v.h5 --views sizes --split all --follow-links --out new"]),
