@@ -41,13 +41,13 @@ def image(slots, step, min_transmittance, min_weight, mode):
     return uses_long_groups(grid.fields, drive.reading_of(grid, drive.ray_buffer(), mode)), runtime.runs_on_cpu(), seen
 
 
-def scan(name, block, seen):
+def scan(name, block, seen, slopes=False):
     """(whether densities are read in long groups, whether there is room for colours, image (y, x, 3) and depth (y, x))
-    of a scan by one of `MARCHES`; `seen` as `grid_for` takes it."""
+    of a scan by one of `MARCHES`; `seen` and `slopes` as `grid_for` takes them."""
     rng = np.random.default_rng(57)
     volume = ScalarVolume(rng.normal(size=(19, 23, 17)).astype(np.float32), np.eye(4)).as_volume()
     camera = Camera.look_at((40, -30, 25), (9, 11, 8), fov=0.6, width=24, height=20)
-    with grid_for(volume, block=block, seen=seen) as grid, RayBuffer(512) as buffer:
+    with grid_for(volume, block=block, seen=seen, slopes=slopes) as grid, RayBuffer(512) as buffer:
         grid.upload(volume)
         shown = render_camera(OneVolume(grid, MARCHES[name]), buffer, camera, (0.1, 0.2, 0.3), True)
         return has_lanes(grid.fields, grid.fields.density), grid.fields.features is not None, shown.image, shown.depth

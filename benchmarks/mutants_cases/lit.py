@@ -23,6 +23,13 @@ FAULTS = [
         (TWIN,),
     ),
     Fault(
+        "slopes that are held are of one side",
+        "slopes_in",
+        "low[a], high[a] = ti.max(I[a] - 1, first[a]),",
+        "low[a], high[a] = ti.max(I[a], first[a]),",
+        ("tests/kernels/test_long_group.py::test_slopes_that_were_made_before_light_as_those_found_on_the_way[1]",),
+    ),
+    Fault(
         "a normal counts for nothing where the table is lit",
         "lit:pull",
         "if ti.abs(d_N).max() > 0:",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from raymarch.device.grid import Grid, begin_anew, require_gradient, require_roo
 from raymarch.device.grid_layout import NO_COLOUR_DEGREE
 from raymarch.device.memory import grid_bytes, pool_shape
 from raymarch.device.pool import SMALL_TREE_BYTES, release
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.kernels.field import copies, occupancy
 from raymarch.kernels.field.bricks import BRICK_BLOCKS, BRICK_SAMPLES
 from raymarch.volumes.activation import Activation
@@ -24,6 +25,8 @@ from raymarch.volumes.volume import Volume
 # Places of bricks in a pool: which bricks a grid's cells read, and in which order they lie, along a Morton curve.
 
 CELL_ROUNDING = 1e-3  # voxels by which a sample may lie outside its cell
+
+log = logging.getLogger(__name__)
 
 
 def read_bricks(cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -272,12 +275,19 @@ class BrickGrid(Grid):
         return Bricks(numbers, density.reshape(cube), features.reshape(*cube, width))
 
 
-def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None, seen: bool = False) -> Grid:
+def grid_for(
+    volume: Volume, *, slots: int = 0, block: int | None = None, seen: bool = False, slopes: bool = False
+) -> Grid:
     """Grid with room for a volume, which is not uploaded yet: sparse if that is. One that is only `seen` has room for
-    colours only if there are any."""
+    colours only if there are any; for `slopes` in their place if these are asked for and memory suffices."""
     how: dict[str, Any] = {"slots": slots, "boxes": volume.boxes, "ndc_from_world": volume.ndc_from_world}
     how["colours"] = volume.colours
     if volume.bricks is not None:
         return BrickGrid(volume.shape, volume.degree, bricks=volume.bricks.count, **how)
     plain = seen and volume.degree == 0 and volume.colours == 3 and not volume.samples.coloured()
+    if plain and slopes:
+        try:
+            return Grid(volume.shape, 0, block=block, slopes=True, **how)
+        except RaymarchError as error:
+            log.info("slopes are found anew for each sample, as memory does not hold them: %s", one_line(error))
     return Grid(volume.shape, NO_COLOUR_DEGREE if plain else volume.degree, block=block, **how)

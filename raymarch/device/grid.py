@@ -39,6 +39,7 @@ from raymarch.kernels.field import copies, occupancy, thinning
 from raymarch.kernels.field.occupancy import MAX_DISTANCE
 from raymarch.kernels.fit.reduce import reduce_slots
 from raymarch.kernels.integrator.kernel import Variant
+from raymarch.kernels.light.gradient import slopes_in
 from raymarch.kernels.modes.registry import MODES
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.storage import Dense, Sparse
@@ -93,12 +94,13 @@ class Grid(Owner[Fields]):
         ndc_from_world: np.ndarray | None = None,
         places: int = 0,
         colours: int = 3,
+        slopes: bool = False,
     ):
         shape = tuple(int(n) for n in shape)
         require_layout(shape, slots, 1 if block is None else block, boxes)
         runtime.start()
         block = block_for(shape, degree, slots) if block is None else block
-        self.boxes, self.ndc_from_world, self.colours = boxes, ndc_from_world, colours
+        self.boxes, self.ndc_from_world, self.colours, self.slopes = boxes, ndc_from_world, colours, slopes
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells, self.moments_begun = cells_of(shape), 0  # how often, by `begin_anew`
@@ -110,7 +112,8 @@ class Grid(Owner[Fields]):
         """Take the memory, of as many bricks; a sparse grid does so again to grow."""
         shape, degree, slots, moments, block = self.finest, self.degree, self.slots, self.moments, self.block
         room = (*shape, places) if places else shape
-        kind = (degree, self.colours, slots, moments, block, self.boxes, self.ndc_from_world is not None, places > 0)
+        lies = (block, self.boxes, self.ndc_from_world is not None, places > 0, self.slopes)
+        kind = (degree, self.colours, slots, moments, *lies)
         how: dict[str, Any] = {"room": room, "step": ROOM_STEP, "require": lambda: require_room(self, room)}
         new = self._own(kind, lambda room: build(room, *kind), lambda room: size_of(self, room), **how)
         occupancy.prepare(self.fields)
@@ -175,8 +178,11 @@ class Grid(Owner[Fields]):
         self._upload_samples(volume)
 
     def _upload_samples(self, volume: Volume) -> None:
-        if self.degree == NO_COLOUR_DEGREE:
-            return copies.density_in(np.array(volume.density, runtime.dtype(), order="C"), self.fields)
+        if self.degree == NO_COLOUR_DEGREE or self.slopes:
+            copies.density_in(np.array(volume.density, runtime.dtype(), order="C"), self.fields)
+            if self.slopes:
+                slopes_in(self.fields, *self.shape, self.shape[0] // self.boxes)
+            return
         arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
         copies.upload(*arrays, self.fields)
 

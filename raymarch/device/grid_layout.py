@@ -49,6 +49,8 @@ class Fields:
     `g_density` and `g_features` are the gradient: `density.grad` and `features.grad` of a dense grid, which `lazy_grad`
     makes; of a sparse one the first slot of `d_density` and `d_features`, which saves a copy.
 
+    Where a grid `holds_slopes`, its features are no colours but the smooth slope of the raw density in index space.
+
     `feature_cells` and `feature_samples` are the bit masks of `kernels/field/touched`: the cells at whose corners each
     slot added features since they were last added up, and the samples whose features have a gradient; None unless the
     grid is parted.
@@ -93,6 +95,7 @@ class Fields:
     table: ti.Field | None
     old_table: ti.Field | None
     brick: ti.Field | None
+    holds_slopes: bool = False
 
     @property
     def ndc(self) -> bool:
@@ -187,6 +190,7 @@ def build(
     boxes: int,
     ndc: bool,
     sparse: bool,
+    slopes: bool,
 ) -> tuple[list[ti.FieldsBuilder], Fields]:
     """Field builders, not yet finished, with the fields of a grid of this room: of a sparse one (x, y, z, bricks),
     which has what only a fit needs, gradients and moments, in a second builder."""
@@ -211,6 +215,7 @@ def build(
         block=edge,
         slots=slots,
         boxes=boxes,
+        holds_slopes=slopes,
         **values,
         **step,
         **marks,

@@ -192,7 +192,10 @@ class OneVolume(Medium):
         """Medium of a volume to be seen, whose empty space is leapt over."""
         runtime.start()
         with ExitStack() as owners:
-            grid = owners.enter_context(grid_for(volume, seen=True))
+            rule = march.rule
+            by_steps = rule.classifies and not rule.level_ends
+            lit = by_steps and rule.shaded and march.shading is not None and march.shading.smooth
+            grid = owners.enter_context(grid_for(volume, seen=True, slopes=lit))
             grid.upload(volume)
             skip_unseen(grid, volume, march)
             medium = cls(grid, march)

@@ -59,3 +59,12 @@ def test_a_scan_has_no_room_for_colours_and_the_same_image(name, single):
         assert (other_grouped, other_coloured) == (block == 1, not seen)
         np.testing.assert_array_equal(other_image, image)
         np.testing.assert_allclose(other_depth, depth, rtol=2e-5)
+
+
+@pytest.mark.parametrize("block", [1, 4])
+def test_slopes_that_were_made_before_light_as_those_found_on_the_way(block, single):
+    _, _, image, depth = single(flat.scan, "lit", block, True)
+    _, held, other_image, other_depth = single(flat.scan, "lit", block, True, True)
+    assert held
+    np.testing.assert_allclose(other_image, image, atol=2e-5)
+    np.testing.assert_allclose(other_depth, depth, rtol=2e-5)

@@ -13,6 +13,7 @@ import reference
 import single as worker
 
 from raymarch.cli.modes import ModeOptions
+from raymarch.device import brick_grid
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
@@ -24,6 +25,7 @@ from raymarch.kernels.rays.tile_list import list_tiles
 from raymarch.rendering.march_settings import March, march_for, require_seen
 from raymarch.rendering.medium import VOLUMES, marches_for
 from raymarch.rendering.renderer import Renderer, render
+from raymarch.rendering.shading import Shading
 from raymarch.views.views import Views
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import Bricks
@@ -364,3 +366,22 @@ def test_a_single_coloured_sample_is_seen():
     features[2, 0, 2] = (9, 0, -9)
     seen = render(Volume(wall, features, np.eye(4)), camera)[1, 1]
     assert seen[0] > 0.8 and seen[2] < 0.2
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_lit_scan_whose_slopes_do_not_fit_is_rendered_without_them(room, monkeypatch, caplog):
+    made = brick_grid.Grid
+
+    def small(*where, slopes=False, **how):
+        if slopes and not room:
+            raise RaymarchError("too little memory")
+        return made(*where, slopes=slopes, **how)
+
+    monkeypatch.setattr(brick_grid, "Grid", small)
+    ball = ScalarVolume(1 - np.linalg.norm(np.indices((9, 9, 9)).T / 4 - 1, axis=-1), np.eye(4))
+    table = TransferFunction([0, 0.5], [(1, 0.5, 0)] * 2, [0, 0.9])
+    march = March(mode="transfer", transfer=table, shading=Shading())
+    with caplog.at_level("INFO", "raymarch"), Renderer(ball, march) as renderer:
+        assert (renderer.grid.fields.features is not None) == room
+        image = renderer.render(Camera.look_at((30, 9, 4), (4, 4, 4), fov=0.3, width=9, height=9)).image
+    assert image.max() > 0.5 and ("slopes are found anew" in caplog.text) == (not room)

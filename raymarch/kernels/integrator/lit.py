@@ -52,7 +52,9 @@ def normal_at(scene: ti.template(), ray: ti.template(), at: ti.template()):
 @ti.func
 def seen_normal(scene: ti.template(), ray: ti.template(), at: ti.template()):
     """n of a sample, for pictures."""
-    G = seen_slope(scene.grid, scene.rays, at.box, at.cell, at.f)
+    G = at.slope
+    if ti.static(not scene.grid.holds_slopes):
+        G = seen_slope(scene.grid, scene.rays, at.box, at.cell, at.f)
     n, _scale = normal_of(world_slope(scene.grid, G), -ray.heading)
     return n
 

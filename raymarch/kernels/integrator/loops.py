@@ -14,7 +14,14 @@ from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilin
 from raymarch.kernels.field.gather import gather, gather_in_plane, gather_slope, scatter, scatter_in_plane
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.mode import behind_of
-from raymarch.kernels.integrator.sample import LONG_GROUP_SAMPLES, NO_PLACE, find_steps, has_lanes, read_densities
+from raymarch.kernels.integrator.sample import (
+    LONG_GROUP_SAMPLES,
+    NO_PLACE,
+    find_steps,
+    has_lanes,
+    read_densities,
+    read_samples,
+)
 from raymarch.kernels.integrator.scene import PULL, PUSH, VALUE, carried, ray_of, segment_of
 from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.cells import cell_at, exit_of, is_inside, next_cell
@@ -222,16 +229,21 @@ def goes_in_groups(scene) -> bool:
     return scene.task == VALUE and not scene.sloped and has_lanes(scene.grid, scene.grid.density)
 
 
+def values_read(grid):
+    """Field that values are read from: with their slopes, where it holds them."""
+    return grid.packed if grid.holds_slopes else grid.density
+
+
 @ti.func
 def at_group(scene: ti.template(), ray: ti.template(), seg: ti.template(), k: ti.template(), end, state: ti.template()):
     """Samples of the next steps, up to step `end`, as long as the ray goes on; their values are read before."""
     first, last = k, ti.min(k + LONG_GROUP_SAMPLES, end)  # copies, which stay
     places, f = ti.Vector([NO_PLACE] * (LONG_GROUP_SAMPLES + 1)), ti.Matrix.zero(float, 3, LONG_GROUP_SAMPLES)
-    raws, entry = ti.Vector.zero(float, LONG_GROUP_SAMPLES), seg.entry + seg.first
+    raws, slopes = ti.Vector.zero(float, LONG_GROUP_SAMPLES), ti.Matrix.zero(float, LONG_GROUP_SAMPLES, 4)
     find_steps(
-        scene.grid.density,
+        ti.static(values_read(scene.grid)),
         scene.variant,
-        entry,
+        seg.entry + seg.first,
         seg.way,
         seg.length,
         ray.step,
@@ -241,13 +253,17 @@ def at_group(scene: ti.template(), ray: ti.template(), seg: ti.template(), k: ti
         places,
         f,
     )
-    read_densities(scene.grid, places, f, raws)
+    if ti.static(scene.grid.holds_slopes):
+        read_samples(scene.grid, places, f, slopes, raws)
+    else:
+        read_densities(scene.grid, places, f, raws)
     while k < last and scene.integrand.goes_on(scene, ray, state):
         p, width, begin = place_in_segment(scene, ray, seg, k)
         cell = ti.cast(p, ti.i32)
-        at = sample_at(
-            seg, cell, p - cell, begin + 0.5 * width, width, raws[k - first] + ray.shift, ti.Vector.zero(float, 3)
-        )
+        j, slope = k - first, ti.Vector.zero(float, 3)
+        if ti.static(scene.grid.holds_slopes):
+            slope = ti.Vector([slopes[j, 0], slopes[j, 1], slopes[j, 2]])
+        at = sample_at(seg, cell, p - cell, begin + 0.5 * width, width, raws[j] + ray.shift, slope)
         at.k = k
         scene.integrand.value(scene, ray, at, state)
         k += 1
@@ -271,6 +287,8 @@ def at_step(
     x, slope = ti.cast(0.0, float), ti.Vector.zero(float, 3)
     if ti.static(scene.sloped):
         x, slope[0], slope[1], slope[2] = gather_slope(scene.grid.density, place, f)
+    elif ti.static(scene.grid.holds_slopes):
+        slope[0], slope[1], slope[2], x = gather(scene.grid.packed, place, f)
     else:
         x = gather(scene.grid.density, place, f)
     at = ti.Struct(

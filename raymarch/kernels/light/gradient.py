@@ -111,6 +111,20 @@ def smooth_slope(grid: ti.template(), cell, f):
     return G
 
 
+@ti.kernel
+def slopes_in(grid: ti.template(), nx: int, ny: int, nz: int, along: int):
+    """features = central difference of the raw density at each sample; each box has so many samples along x."""
+    for i, j, k in ti.ndrange(nx, ny, nz):
+        I, begin = ti.Vector([i, j, k]), i // along * along
+        first, last = ti.Vector([begin, 0, 0]), ti.Vector([begin + along - 1, ny - 1, nz - 1])
+        G = ti.Vector.zero(float, 3)
+        for a in ti.static(range(3)):
+            low, high = I, I
+            low[a], high[a] = ti.max(I[a] - 1, first[a]), ti.min(I[a] + 1, last[a])
+            G[a] = (grid.density[high] - grid.density[low]) / (high[a] - low[a])
+        grid.features[I] = G
+
+
 @ti.func
 def seen_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
     """G of `normal_slope` alone, for pictures, whose rounding may differ."""
