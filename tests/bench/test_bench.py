@@ -70,7 +70,7 @@ def test_bench_prints_the_figures_of_each_kind(what, names, capsys):
 
 def test_a_peer_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "vtk", None)
-    with pytest.raises(RaymarchError, match="vtk, whose frames .* pip install vtk, or leave --peer out"):
+    with pytest.raises(RaymarchError, match="vtk is not installed, .* pip install vtk, or leave --peer out"):
         bench_frames(8, 8, repeats=1, peer=True)
 
 
