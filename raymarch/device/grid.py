@@ -247,7 +247,7 @@ class Grid(Owner[Fields]):
         spacing = [(n - 1) / (m - 1) for n, m in zip(per_box, shape, strict=True)]
         size = (planes[1] - planes[0], *shape[1:])
         sigma = np.empty(size, runtime.dtype())
-        features = np.empty((*size, 3 * (self.degree + 1) ** 2), sigma.dtype)
+        features = np.empty((*size, 3 * (max(self.degree, 0) + 1) ** 2), sigma.dtype)
         rule = self.activation
         faint = -1.0 if rule.density_rule.signed else MIN_WEIGHT / self.voxel
         thinning.thin_out(

@@ -91,6 +91,19 @@ def test_samples_thinned_on_the_device_are_those_of_numpy(boxes, sparse):
                 assert np.allclose(features, expected.features[part], rtol=1e-5, atol=1e-5)
 
 
+def test_a_scan_that_has_no_room_for_colours_is_thinned_too():
+    scan = rm.ScalarVolume(RNG.normal(size=(24, 19, 17)).astype(np.float32), np.eye(4))
+    source = VolumeSource(scan)
+    with source.buffer, source.grid as grid:
+        assert grid.fields.features is None
+        expected, shape = thinner(source.seen, 0.5), fewer_samples(source.seen.box_shape, 0.5)
+        sigma, features = grid.download_thinned(shape, 0, (0, shape[0]))
+        assert np.allclose(sigma, expected.sigma(), rtol=1e-5, atol=1e-4) and not features.any()
+        packer = AtlasPacker(source, max_bytes=5_000)
+        made, _ = packed(packer)
+        assert packer.why == "" and made.record["samples"] < made.record["of"] == [24, 19, 17]
+
+
 def test_what_is_too_large_is_thinned(maker):
     made, _ = packed(AtlasPacker(maker.source, max_bytes=10_000))
     assert made.record["samples"] < made.record["of"] == [19, 12, 14]

@@ -19,7 +19,8 @@ def thin_out(
     sigma: ti.types.ndarray(ndim=3),
     features: ti.types.ndarray(ndim=4),
 ):
-    """sigma = mean extinction over a tent as wide as `spacing`, features = mean by extinction, of one box of a level.
+    """sigma = mean extinction over a tent as wide as `spacing`, features = mean by extinction, 0 if there are none, of
+    one box of a level.
 
     Tents are narrower near faces, so that they lie evenly about their place. `start` is the box's first sample along x,
     the first thinned sample, and whether samples that no occupied cell reads are brought between `ends`, raw. `number`
@@ -49,8 +50,9 @@ def thin_out(
                 total += w
                 value += w * s
                 weight += count
-                for c in ti.static(range(grid.features.n)):
-                    features[i, j, k, c] += count * grid.features[n][c]
+                if ti.static(grid.packs or grid.parted):
+                    for c in ti.static(range(grid.features.n)):
+                        features[i, j, k, c] += count * grid.features[n][c]
         sigma[i, j, k] = value / total
         for c in range(features.shape[3]):
             features[i, j, k, c] /= weight

@@ -233,7 +233,7 @@ def _thinned(source: Source, frame: Volume, share: float, carved: bool) -> Gener
     two slices; at another level what is made is of no use, and the rest of it is left out."""
     grid, boxes = source.grid, source.grid.boxes
     old, level, placed = (grid.shape[0] // boxes, *grid.shape[1:]), grid.shape, grid.world_from_index.copy()
-    shape, channels = fewer_samples(old, share), 3 * (grid.degree + 1) ** 2
+    shape, channels = fewer_samples(old, share), 3 * (max(grid.degree, 0) + 1) ** 2
     empty = None if source.table is None or not carved else clear_raws(source.table, grid.activation)
     sigma = np.zeros((shape[0] * boxes, *shape[1:]), np.float32)
     features = np.zeros((*sigma.shape, channels), np.float32)
