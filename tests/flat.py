@@ -1,4 +1,4 @@
-"""Marches through a flat grid in the worker process: images, and whether samples went in long groups."""
+"""Marches through a flat grid in the worker process: images, gradients, and whether samples went in long groups."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from raymarch import runtime
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
+from raymarch.kernels.integrator.march_adjoint import reads_ahead
 from raymarch.kernels.integrator.sample import has_lanes, uses_long_groups
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.medium import OneVolume
@@ -32,13 +33,22 @@ MARCHES = {
 }
 
 
-def image(slots, step, min_transmittance, min_weight, mode):
+def image(block, slots, step, min_transmittance, min_weight, mode):
     """(whether in long groups, whether on a CPU, image (ray, 4)); a grid without slots is only read."""
     v = cases.volume("rotated", 0)
     call = cases.BACKGROUND, min_transmittance, min_weight
-    seen = drive.image(v, cases.rays(v), step * v.voxel, *call, block=1, slots=slots, mode=mode)
-    grid = drive.grid_of(0, 1, slots)
+    seen = drive.image(v, cases.rays(v), step * v.voxel, *call, block=block, slots=slots, mode=mode)
+    grid = drive.grid_of(0, block, slots)
     return uses_long_groups(grid.fields, drive.reading_of(grid, drive.ray_buffer(), mode)), runtime.runs_on_cpu(), seen
+
+
+def gradient(block, step, min_transmittance, min_weight, mode):
+    """(whether the adjoint goes in long groups, whether on a CPU, d_density, d_features) for a cotangent of a seed."""
+    v = cases.volume("rotated", 0)
+    rays, call = cases.rays(v), (cases.BACKGROUND, min_transmittance, min_weight)
+    d_image = np.random.default_rng(2).normal(size=(len(rays), 4))
+    gradients = drive.gradient(v, rays, d_image, step * v.voxel, *call, block=block, mode=mode)
+    return reads_ahead(drive.grid_of(0, block, 2).fields), runtime.runs_on_cpu(), *gradients
 
 
 def scan(name, block, seen, slopes=False):

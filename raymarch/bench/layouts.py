@@ -37,16 +37,19 @@ class Case:
 
     @contextmanager
     def steps(self) -> Iterator[dict[int, Callable[[], None]]]:
-        """Timed step, by block: an image, or a fit's march, adjoint, reduction and Adam."""
+        """Timed step, by block: an image, or march, adjoint and reduction, and Adam where the grid is fitted."""
         fit, volume = self.kind.startswith("fit"), noise(self.n, self.degree)
-        rays = rays_of_step(self.n // TILE_SIDE * TILE_SIDE, RAYS_A_STEP) if fit else rays_of_image(IMAGE_SIDE)
+        differentiated = fit or self.kind == "gradient"
+        rays = (
+            rays_of_step(self.n // TILE_SIDE * TILE_SIDE, RAYS_A_STEP) if differentiated else rays_of_image(IMAGE_SIDE)
+        )
         with ExitStack() as owners:
             buffer = owners.enter_context(RayBuffer(len(rays)))
             buffer.upload(rays)
-            if fit:
+            if differentiated:
                 d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
                 buffer.set_image_gradient(1e-3 * d_image)
-            yield {block: _step(owners, buffer, volume, block, fit) for block in self.blocks}
+            yield {block: _step(owners, buffer, volume, block, differentiated, fit) for block in self.blocks}
 
 
 # The most important first: when time runs out the last ones keep their layout.
@@ -56,6 +59,7 @@ CASES = (
     Case("read_above", 160, 1, (4, 1)),
     Case("fit_above", 128, 1, (4, 1)),
     Case("fit", 128, 0, (4, 1)),
+    Case("gradient", 128, 0, (1, 4)),
     Case("read", 128, 0, (1, 2)),
 )
 
@@ -98,19 +102,22 @@ def fastest_block(times: dict[int, list[float]]) -> int:
     return best if min(gains) >= MIN_SPEEDUP else default
 
 
-def _step(owners: ExitStack, buffer: RayBuffer, volume: Volume, block: int, fit: bool) -> Callable[[], None]:
-    slots = SLOTS if fit else 0
+def _step(
+    owners: ExitStack, buffer: RayBuffer, volume: Volume, block: int, differentiated: bool, fit: bool
+) -> Callable[[], None]:
+    slots = SLOTS if differentiated else 0
     grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=slots, moments=fit, block=block))
     grid.upload(volume)
-    black, dt = ti.Vector([0.0, 0.0, 0.0]), grid.voxel * (1.0 if fit else 0.5)
+    black, dt = ti.Vector([0.0, 0.0, 0.0]), grid.voxel * (1.0 if differentiated else 0.5)
     call = (grid.fields, buffer.fields, grid.variant, buffer.capacity, dt, 0.0, 0.0, black)
     adam = Adam()
 
     def step() -> None:
         march(*call)
-        if fit:
+        if differentiated:
             march_adjoint(*call)
             grid.reduce_slots()
+        if fit:
             adam.step(grid, 0, 0.0, 0)
         ti.sync()
 

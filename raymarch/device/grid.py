@@ -99,7 +99,7 @@ class Grid(Owner[Fields]):
         shape = tuple(int(n) for n in shape)
         require_layout(shape, slots, 1 if block is None else block, boxes)
         runtime.start()
-        block = block_for(shape, degree, slots) if block is None else block
+        block = block_for(shape, degree, slots, moments) if block is None else block
         self.boxes, self.ndc_from_world, self.colours, self.slopes = boxes, ndc_from_world, colours, slopes
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)

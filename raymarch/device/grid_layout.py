@@ -158,9 +158,10 @@ def _vector_field(features: MatrixField, density: ti.Field) -> MatrixField:
     return MatrixField([*features.vars, *density.vars], 4, 1, 1)
 
 
-def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
+def block_for(shape: Sequence[int], degree: int, slots: int, moments: bool) -> int:
     """Block size of the layout by the choice in force for grids of that kind; the defaults of any but the CPU."""
-    return getattr(current_choice().choice if runtime.runs_on_cpu() else LayoutChoice(), kind_of(shape, degree, slots))
+    choice = current_choice().choice if runtime.runs_on_cpu() else LayoutChoice()
+    return getattr(choice, kind_of(shape, degree, slots, moments))
 
 
 def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 1) -> None:

@@ -41,7 +41,8 @@ class LayoutChoice:
     """Layout choice: edge of the layout's blocks [voxel] by kind of grid, 1 flat; the bytes of results are the same.
 
     Attributes:
-        read, fit: of SH degree 0, without and with gradients, below 192^3 samples.
+        read, fit: of SH degree 0, without gradients and with those of a fit, below 192^3 samples.
+        gradient: the same with gradients that nothing but a caller asks for, as in `rm.torch`.
         read_large, fit_large: the same from 192^3 samples on.
         read_above, fit_above: of higher SH degrees.
 
@@ -51,6 +52,7 @@ class LayoutChoice:
     """
 
     read: int = checked_field(BLOCK_RULE, 1)  # flat: addresses are cheapest
+    gradient: int = checked_field(BLOCK_RULE, 1)  # flat: the adjoint reads long groups, and there is no Adam
     fit: int = checked_field(BLOCK_RULE, 4)  # of which adding up and Adam read whole pages
     read_large: int = checked_field(BLOCK_RULE, 1)
     fit_large: int = checked_field(BLOCK_RULE, 4)
@@ -63,6 +65,7 @@ class LayoutChoice:
 
 USE_WORDS = {
     "read": "reading, SH degree 0, below 192^3 samples",
+    "gradient": "gradients, SH degree 0, below 192^3 samples",
     "fit": "fitting, SH degree 0, below 192^3 samples",
     "read_large": "reading, SH degree 0, from 192^3 samples",
     "fit_large": "fitting, SH degree 0, from 192^3 samples",
@@ -81,17 +84,19 @@ def block_text(block: int) -> str:
     return "flat" if block == 1 else f"blocks of {block}"
 
 
-def kind_of(shape: Sequence[int], degree: int, slots: int) -> str:
-    """Kind of a grid, a field of `LayoutChoice`; it is fitted where it has slots.
+def kind_of(shape: Sequence[int], degree: int, slots: int, moments: bool) -> str:
+    """Kind of a grid, a field of `LayoutChoice`; it has gradients where it has slots, and is fitted with moments.
 
     Example:
-        >>> kind_of((256, 256, 256), 0, slots=4)
+        >>> kind_of((256, 256, 256), 0, slots=4, moments=True)
         'fit_large'
     """
     use = "fit" if slots else "read"
     if degree > 0:
         return f"{use}_above"
-    return f"{use}_large" if np.prod(shape, dtype=float) >= MIN_LARGE_SAMPLES else use
+    if np.prod(shape, dtype=float) >= MIN_LARGE_SAMPLES:
+        return f"{use}_large"
+    return "gradient" if slots and not moments and degree == 0 else use
 
 
 @dataclass(frozen=True)

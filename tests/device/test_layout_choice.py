@@ -35,19 +35,22 @@ def again():
 
 
 @pytest.mark.parametrize(
-    ("shape", "degree", "slots", "kind", "block"),
+    ("shape", "degree", "slots", "moments", "kind", "block"),
     [
-        ((191, 192, 192), 0, 0, "read", 1),
-        ((191, 192, 192), 0, 4, "fit", 4),
-        ((192, 192, 192), 0, 0, "read_large", 1),
-        ((192, 192, 192), 0, 1, "fit_large", 4),
-        ((8, 8, 8), 1, 0, "read_above", 4),
-        ((900, 900, 900), 3, 2, "fit_above", 4),
+        ((191, 192, 192), 0, 0, False, "read", 1),
+        ((191, 192, 192), 0, 4, False, "gradient", 1),
+        ((191, 192, 192), -1, 4, False, "fit", 4),
+        ((191, 192, 192), 0, 4, True, "fit", 4),
+        ((192, 192, 192), 0, 0, False, "read_large", 1),
+        ((192, 192, 192), 0, 1, False, "fit_large", 4),
+        ((192, 192, 192), 0, 1, True, "fit_large", 4),
+        ((8, 8, 8), 1, 0, False, "read_above", 4),
+        ((900, 900, 900), 3, 2, True, "fit_above", 4),
     ],
 )
-def test_each_kind_has_its_default(shape, degree, slots, kind, block):
-    assert kind_of(shape, degree, slots) == kind
-    assert block_for(shape, degree, slots) == getattr(LayoutChoice(), kind) == block
+def test_each_kind_has_its_default(shape, degree, slots, moments, kind, block):
+    assert kind_of(shape, degree, slots, moments) == kind
+    assert block_for(shape, degree, slots, moments) == getattr(LayoutChoice(), kind) == block
     assert kind in USE_WORDS
 
 
@@ -59,7 +62,7 @@ def test_what_is_kept_is_in_force_and_the_rest_is_the_default(cache):
     assert found.choice == LayoutChoice(**MEASURED)
     assert dict(found.measured) == MEASURED
     assert found.date
-    assert block_for((256, 256, 256), 0, 4) == 1
+    assert block_for((256, 256, 256), 0, 4, True) == 1
     with Grid((4, 4, 4), 1) as grid:
         assert grid.block == 2
     with Grid((4, 4, 4), 1, block=4) as grid:
@@ -69,7 +72,7 @@ def test_what_is_kept_is_in_force_and_the_rest_is_the_default(cache):
 def test_measured_layouts_are_of_the_cpu(cache, monkeypatch):
     layout_choice.save_choice(MEASURED)
     monkeypatch.setattr(runtime, "runs_on_cpu", lambda: False)
-    assert block_for((256, 256, 256), 0, 4) == LayoutChoice().fit_large
+    assert block_for((256, 256, 256), 0, 4, True) == LayoutChoice().fit_large
 
 
 def test_the_variable_leaves_it_aside(cache, monkeypatch):

@@ -1,4 +1,4 @@
-"""Law: a flat grid that is only read, marched in long groups, shows the bits of one that is not; so does a scan."""
+"""Law: a flat grid, marched in long groups, has the image and gradient of one in pairs, to the bit; so has a scan."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ STEPS = {
 ENDS = {"goes through": (0.0, 0.0), "ends early": (0.3, 0.02)}  # least transmittance and weight
 
 
-def images(single, step, ends, mode="emission-absorption"):
-    """The image of a grid that is only read, and of one that has gradients."""
+def images(single, step, ends, mode="emission-absorption", slots=0):
+    """The image of a flat grid, and of one in blocks."""
     (in_groups, on_cpu, groups), (not_in_groups, _, pairs) = (
-        single(flat.image, slots, step, *ends, mode) for slots in (0, 2)
+        single(flat.image, block, slots, step, *ends, mode) for block in (1, 4)
     )
     assert in_groups == on_cpu  # elsewhere both go in pairs
     assert not not_in_groups
@@ -40,6 +40,32 @@ def test_images_of_other_modes_are_the_same_bits(mode, single):
     groups, pairs = images(single, 0.2, (0.0, 0.0), mode)
     assert np.ptp(groups[:, 0]) > 0.01
     np.testing.assert_array_equal(groups, pairs)
+
+
+def test_images_of_a_grid_with_gradients_are_the_same_bits(single):
+    groups, pairs = images(single, 0.2, (0.3, 0.02), slots=2)
+    assert np.ptp(groups[:, 0]) > 0.1
+    np.testing.assert_array_equal(groups, pairs)
+
+
+@pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_gradients_are_the_same_bits(step, ends, single):
+    gradients(single, step, ends, "emission-absorption")
+
+
+def test_gradients_of_another_mode_are_the_same_bits(single):
+    gradients(single, 0.2, (0.0, 0.0), "x-ray")
+
+
+def gradients(single, step, ends, mode):
+    """Compare the gradients of a flat grid with those of one in blocks."""
+    ahead, on_cpu, *groups = single(flat.gradient, 1, step, *ends, mode)
+    not_ahead, _, *pairs = single(flat.gradient, 4, step, *ends, mode)
+    assert (ahead, not_ahead) == (on_cpu, False)
+    for got, want in zip(groups, pairs, strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert np.abs(groups[0]).max() > 0.01
 
 
 def test_images_are_the_reference(single):

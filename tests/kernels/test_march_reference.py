@@ -76,14 +76,14 @@ def test_gradient_is_the_reference(case):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-10 * np.abs(want).max())
 
 
-@pytest.mark.parametrize("degree", [0, 1])
-def test_gradient_is_the_reference_with_early_stop_and_weight_floor(degree):
+@pytest.mark.parametrize(("degree", "block"), [(0, 4), (0, 1), (1, 4)])
+def test_gradient_is_the_reference_with_early_stop_and_weight_floor(degree, block):
     v = cases.volume(degree=degree)
     rays = cases.rays(v)
     d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
     wanted = reference.march_gradient(v, rays, 0.1, cases.BACKGROUND, d_image, 0.3, 0.02)
     for got, want in zip(
-        drive.gradient(v, rays, d_image, 0.1, min_transmittance=0.3, min_weight=0.02), wanted, strict=True
+        drive.gradient(v, rays, d_image, 0.1, min_transmittance=0.3, min_weight=0.02, block=block), wanted, strict=True
     ):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-10 * np.abs(want).max())
 

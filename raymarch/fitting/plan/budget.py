@@ -52,7 +52,7 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     colours = colours_of(images)
     one, width = grid_bytes(shape, settings.sh_degree, colours=colours), 4 if runtime.single_precision() else 8
     slots = slots_for(settings, one)
-    block = settings.block or block_for(shape, settings.sh_degree, slots)
+    block = settings.block or block_for(shape, settings.sh_degree, slots, moments=True)
     parts = {
         "libraries": LIBRARY_BYTES,
         **images_of_fit(settings, images),

@@ -172,7 +172,7 @@ def has_lanes(grid, stored) -> bool:
     """Whether long groups of what is stored in a field are worth it: on a CPU in single precision, whose vectors have
     the lanes for it. In blocks, as a fit's grid lies, addresses take longer than that gains."""
     on_lanes = runtime.runs_on_cpu() and runtime.single_precision()
-    return on_lanes and grid.slots == 0 and is_flat(stored) and not is_sparse(grid.table)
+    return on_lanes and is_flat(stored) and not is_sparse(grid.table)
 
 
 def uses_long_groups(grid, variant) -> bool:
