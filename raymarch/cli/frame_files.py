@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from raymarch.cli.progress import CountProgress
     from raymarch.geometry.camera import Camera
-    from raymarch.rendering.renderer import Renderer, Rendering
+    from raymarch.rendering.renderer import Rendering
 
 # Of clips, those that are not written too.
 VIDEO_SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
@@ -35,14 +35,12 @@ quality = click.option(
 
 @dataclass
 class Images:
-    """Images by a renderer of cameras with names, as display values, each made when it is asked for."""
+    """Images of cameras with names as display values, of their renderings, each made when it is asked for."""
 
-    renderer: Renderer
+    renderings: Iterator[Rendering]
     named: Sequence[tuple[str, Camera]]
-    background: tuple[float, float, float]
     window: list[float] | None
     values: bool
-    depth: bool
     progress: CountProgress
     mean: bool = False
     bright: int = 0
@@ -50,8 +48,8 @@ class Images:
     def __iter__(self) -> Iterator[tuple[str, np.ndarray, Rendering]]:
         from raymarch.io.images.write import MIN_VISIBLE_CLIPPING
 
-        for name, camera in self.named:
-            seen, image = self.renderer.render(camera, self.background, depth=self.depth), None
+        for (name, _), seen in zip(self.named, self.renderings, strict=True):
+            image = None
             if self.values:
                 image, self.window = modes.apply_window(seen, self.window, self.mean)
             image = seen.image if image is None else image

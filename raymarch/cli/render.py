@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +16,17 @@ from raymarch.cli.frame_files import Clip, Images
 from raymarch.cli.option_kinds import require_not_given
 from raymarch.cli.set_options import SetReading
 from raymarch.cli.viewpoints import Viewpoints, viewpoints
+from raymarch.cli.worker_options import Workers, worker_options
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     import numpy as np
 
     from raymarch.geometry.camera import Camera
     from raymarch.geometry.clip import Clip as Clipping
     from raymarch.rendering.march_settings import March
+    from raymarch.rendering.render_many import SceneFiles
     from raymarch.rendering.renderer import Rendering
     from raymarch.volumes.volume import Volume
 
@@ -49,6 +54,7 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @options.read_as
 @options.overwrite
 @set_options.set_reading(set_options.background)
+@worker_options
 @device_options
 def render(
     run: str,
@@ -67,6 +73,7 @@ def render(
     format: str | None,
     overwrite: bool,
     reading: SetReading,
+    workers: Workers,
     device: Device,
 ) -> int:
     """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
@@ -102,7 +109,8 @@ def render(
     cut = options.clip_of(clip_box, clip_plane, volume)
     how = {"background": behind, **reading.options(volume)}
     named = viewpoints.cameras(run, volume, look, _seen_points(volumes, cut), how)
-    device.start()
+    if workers.where is None:
+        device.start()
     # Else two would mix their pictures in one folder.
     click.get_current_context().with_resource(lock_file(out, "choose another --out"))
     pictures = _Pictures(out, extras, overwrite, _reach(volume, box, [camera for _, camera in named]))
@@ -113,15 +121,49 @@ def render(
 
     from raymarch.cli.progress import CountProgress
 
-    with CountProgress("render", len(named)) as progress, options.renderer_of(*volumes, cut) as renderer:
-        images = Images(
-            renderer, named, behind, window, modes.renders_values(chosen), extras, progress, chosen.mode == "average"
-        )
+    cameras = [camera for _, camera in named]
+    with ExitStack() as owners:
+        progress = owners.enter_context(CountProgress("render", len(named)))
+        if workers.where is None:
+            renderer = owners.enter_context(options.renderer_of(*volumes, cut))
+            renderings = (renderer.render(camera, behind, depth=extras) for camera in cameras)
+        else:
+            files = _files(run, format, channels, volumes, cut, others)
+            renderings = _by_workers(files, cameras, behind, extras, workers, device)
+        owners.callback(renderings.close)
+        images = Images(renderings, named, window, modes.renders_values(chosen), progress, chosen.mode == "average")
         code = clip.write(images) if clip else _write_file(out, images, overwrite) if file else pictures.write(images)
     if chosen.shading is None:  # whose highlights are white by what they are
         images.say_what_is_bright()
     pictures.say()
     return code
+
+
+def _files(
+    run: str,
+    format: str | None,
+    channels: tuple[str, ...] | None,
+    volumes: tuple[list[Volume], list[March]],
+    clip: Clipping | None,
+    others: tuple[str, ...],
+) -> SceneFiles:
+    """Volumes that are seen, as workers find them."""
+    from raymarch.rendering.render_many import SceneFiles, VolumeFile
+
+    first = VolumeFile.of(run, format=format, channels=channels)
+    worlds = [getattr(volume, "world", "") for volume in volumes[0][1:]]
+    beside = [VolumeFile.of(path, world=world) for path, world in zip(others, worlds, strict=True)]
+    return SceneFiles((first, *beside), tuple(replace(march, clip=clip) for march in volumes[1]))
+
+
+def _by_workers(
+    files: SceneFiles, cameras: list[Camera], behind: tuple, depth: bool, workers: Workers, device: Device
+) -> Generator[Rendering, None, None]:
+    """Renderings by other processes."""
+    from raymarch.rendering.render_many import Frame, draw_frames
+
+    frames = [Frame(files, camera, behind, depth) for camera in cameras]
+    yield from draw_frames(frames, workers.where, workers.device(device))
 
 
 def _write_file(out: str, images: Images, overwrite: bool) -> int:

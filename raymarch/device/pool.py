@@ -141,6 +141,12 @@ def release() -> int:
     return freed
 
 
+def forget() -> None:
+    """Forget what was kept: its memory went with a Taichi that was stopped (`runtime.stop`)."""
+    for kept in (_kept, _dropped, _fillers):
+        kept.clear()
+
+
 def _trees_of_kind(kind: tuple) -> list[Tree]:
     return [tree for tree in _kept if tree.kind == kind]
 

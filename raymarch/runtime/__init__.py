@@ -49,6 +49,7 @@ _running: Runtime | None = None
 _owner: tuple[int, threading.Thread] | None = None  # process and thread; a thread's number is soon another's
 _state: object | None = None  # of Taichi as started here: `ti.init` and `ti.reset` make another
 _starting = threading.Lock()
+_spared: list[str] = []  # the arch whose compiler was spared work
 
 
 @checked(arch=one_of(*ARCHES), precision=optional(one_of(*PRECISIONS)), threads=optional(whole(1, 1024)))
@@ -120,8 +121,10 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
             )
         except (OSError, RuntimeError) as error:
             raise _start_error(arch, error) from error
-    compiler.spare_work(flow=arch == "cpu")  # once: of a start that failed nothing stays
-    atexit.register(_end)
+    if not _spared:  # once: of a start that failed nothing stays
+        compiler.spare_work(flow=arch == "cpu")
+        _spared.append(arch)
+    atexit.register(end)
     return Runtime(arch, precision, threads)
 
 
@@ -133,7 +136,7 @@ def _start_error(arch: str, error: OSError | RuntimeError) -> RaymarchError:
     return RaymarchError(f"Taichi cannot start on {arch} ({one_line(error)[:160]}); {cure}")
 
 
-def _end() -> None:
+def end() -> None:
     """End Taichi's program, which is when it writes what it compiled to the cache.
 
     By itself it does so when its last object is garbage, which as Python ends some of them never are.
@@ -142,6 +145,19 @@ def _end() -> None:
     ours, _state = impl.get_runtime() is _state, None  # who closes something after it does nothing wrong
     if ours and _owner == (os.getpid(), threading.current_thread()):
         ti.reset()
+
+
+def stop() -> None:
+    """End Taichi in a process that goes on, once all that raymarch had on the device is closed (`pool.forget` it then).
+
+    What it compiled is written to the cache, and the next start is a new one, in whichever thread. RaymarchError from
+    another thread than the one that started it.
+    """
+    global _running, _owner
+    require_owner()
+    end()
+    atexit.unregister(end)
+    _running = _owner = None
 
 
 @contextlib.contextmanager
@@ -193,6 +209,11 @@ def _require_state() -> None:
             "Taichi was started anew, by ti.init or ti.reset, and all that raymarch had on the device is gone;"
             " start another process, and in it call rm.start in place of ti.init"
         )
+
+
+def started() -> Runtime | None:
+    """The runtime as started; None before."""
+    return _running
 
 
 def single_precision() -> bool:

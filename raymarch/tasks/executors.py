@@ -1,0 +1,234 @@
+"""Executors of independent tasks: processes of this machine, a Dask cluster, or any `concurrent.futures.Executor`.
+
+Results come in the order of the items, and a few more items than there are workers are under way, so that a long row of
+pictures is never in memory at once. A lost worker costs the items that it had: processes of our own are replaced, and
+Dask gives them to another.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+from raymarch.arguments.checks import Check
+from raymarch.errors import RaymarchError, one_line
+from raymarch.system.resources import cores
+from raymarch.system.versions import version_of
+from raymarch.tasks.device_thread import stop_device
+from raymarch.tasks.worker import Device, Task, run_task
+
+T = TypeVar("T")
+R = TypeVar("R")
+Where = Executor | int | str | None
+
+ITEMS_A_WORKER = 2  # under way at once: none waits for the next
+UNKNOWN_WORKERS = 16  # of an executor that does not say how many it has
+MAX_LOSSES = 3  # of workers in a row, without a result between
+MAX_WORKERS = 1024
+SCHEDULER_SECONDS = 10.0  # that a Dask scheduler may take to answer
+LOCAL = "local"  # in place of an address: a Dask cluster of its own on this machine
+
+
+def _where(value: object) -> Where:
+    if isinstance(value, ThreadPoolExecutor):
+        raise TypeError
+    if isinstance(value, bool) or (isinstance(value, int) and not 1 <= value <= MAX_WORKERS):
+        raise ValueError
+    if isinstance(value, str) and not value.strip():
+        raise ValueError
+    if value is not None and not isinstance(value, (int, str)) and not callable(getattr(value, "submit", None)):
+        raise TypeError
+    return value  # type: ignore[return-value]
+
+
+EXECUTOR = Check(
+    "None for this process, a number of processes on this machine, the address of a Dask scheduler or 'local', or an"
+    " executor of processes (concurrent.futures): threads of one would share one device",
+    _where,
+)
+
+
+def run_tasks(
+    function: Callable[[T], R], items: Sequence[T], where: Where = None, device: Device | None = None
+) -> Iterator[R]:
+    """Results of a function of a module for each item, in their order, each made by a worker of `where`.
+
+    Args:
+        items: what travels; small, so paths and records in place of volumes.
+        where: as `EXECUTOR` reads it.
+        device: of each worker, its share of processors where that leaves `threads` open.
+
+    Raises RaymarchError of a function as it is; for a cluster or a worker that is not there, one that cannot import
+    raymarch or has another version, and workers that are lost again and again.
+    """
+    if where is None:
+        yield from map(function, items)
+        return
+    with _crew_of(where, device or Device()) as crew:
+        yield from crew.results(function, items)
+
+
+@contextmanager
+def _crew_of(where: Executor | int | str, device: Device) -> Iterator[Crew]:
+    """The crew of workers that `where` names, gone when the context ends if it was made for it."""
+    if isinstance(where, int):
+        processes = Processes(where, device)
+        try:
+            yield processes
+        finally:
+            processes.close()
+    elif isinstance(where, str):
+        with _dask_client(where) as client:
+            crew = Crew(client.get_executor(pure=False), sum(client.nthreads().values()), device)
+            try:
+                yield crew
+            finally:
+                with suppress(Exception):  # of a cluster that is gone
+                    client.run(stop_device, on_error="ignore")
+    else:
+        yield Crew(where, getattr(where, "_max_workers", None), device)
+
+
+class Crew:
+    """Workers of an executor, `count` of them if it is known."""
+
+    def __init__(self, executor: Executor, count: int | None, device: Device) -> None:
+        self.executor, self.count, self.device = executor, count or UNKNOWN_WORKERS, device
+
+    def results(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+        """Results in the order of the items; what is still under way when nobody asks any more is cancelled."""
+        device, version = self.device, version_of("raymarch")
+        tasks = [Task(function, item, device, version) for item in items]
+        under_way: deque[tuple[Task, Future]] = deque()
+        losses, next_task = 0, 0
+        try:
+            while under_way or next_task < len(tasks):
+                while next_task < len(tasks) and len(under_way) < ITEMS_A_WORKER * self.count:
+                    under_way.append((tasks[next_task], self._submit(tasks[next_task])))
+                    next_task += 1
+                try:
+                    result = self._result(under_way[0][1])
+                except BrokenExecutor as error:
+                    losses += 1
+                    self.replace(losses, error)
+                    again = [(task, future if _has_result(future) else None) for task, future in under_way]
+                    under_way = deque((task, future or self._submit(task)) for task, future in again)
+                    continue
+                under_way.popleft()
+                losses = 0
+                yield result
+        finally:
+            for _, future in under_way:
+                future.cancel()
+
+    def _submit(self, task: Task) -> Future:
+        try:
+            return self.executor.submit(run_task, task)
+        except BrokenExecutor as error:  # told by its result, as that of one that broke later
+            broken: Future = Future()
+            broken.set_exception(error)
+            return broken
+
+    def _result(self, future: Future) -> Any:
+        try:
+            outcome = future.result()
+        except (BrokenExecutor, MemoryError, KeyboardInterrupt):
+            raise
+        except ModuleNotFoundError as error:
+            raise RaymarchError(
+                f"a worker cannot import {error.name}; install raymarch {version_of('raymarch')} in the workers' Python"
+            ) from error
+        except Exception as error:
+            if type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError"):
+                raise RaymarchError(
+                    f"workers of the cluster were lost one after another ({one_line(error)[:120]}); look into their"
+                    " logs, for want of memory most of all"
+                ) from error
+            raise
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.value
+
+    def replace(self, losses: int, error: BrokenExecutor) -> None:
+        """Another executor in place of a broken one; RaymarchError where it is not ours to replace."""
+        raise RaymarchError(
+            "the executor lost a worker and takes no more; make a new one, or give a number of processes, which are"
+            " replaced"
+        ) from error
+
+
+class Processes(Crew):
+    """So many processes of this machine, each with its part of the processors."""
+
+    def __init__(self, count: int, device: Device) -> None:
+        share = Device(device.arch, device.threads or max(1, cores() // count))
+        super().__init__(_new_pool(count), count, share)
+
+    def replace(self, losses: int, error: BrokenExecutor) -> None:
+        if losses >= MAX_LOSSES:
+            raise RaymarchError(
+                f"{losses} times a worker process ended before it gave anything; give fewer workers where memory is"
+                ' short, and in a script call this under `if __name__ == "__main__":`'
+            ) from error
+        self.close()
+        self.executor = _new_pool(self.count)
+
+    def close(self) -> None:
+        """End the processes; one that is at work is stopped."""
+        pool = self.executor
+        assert isinstance(pool, ProcessPoolExecutor)
+        at_work = [process for process in (pool._processes or {}).values() if process.is_alive()]
+        idle = not pool._pending_work_items  # then each ends by itself, and writes what it compiled
+        pool.shutdown(wait=idle, cancel_futures=True)
+        for process in at_work:
+            if not idle:
+                process.terminate()
+            process.join()
+
+
+def _new_pool(count: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_leave_interrupts)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C of a terminal reaches all its processes: the one that asks says what becomes of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _has_result(future: Future) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+@contextmanager
+def _dask_client(address: str) -> Iterator[Any]:
+    """Client of the Dask scheduler at an address, or of a cluster of its own; RaymarchError where none answers."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise RaymarchError(
+            'Dask is not installed and a cluster is asked for; pip install "raymarch[cluster]", or give a number of'
+            " workers on this machine"
+        ) from None
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # of what it does it says thirty lines
+    if address == LOCAL:
+        how = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+        with LocalCluster(cores(), silence_logs=logging.ERROR, **how) as cluster, Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = Client(address, timeout=SCHEDULER_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise RaymarchError(
+            f"no Dask scheduler answers at {address} ({one_line(error)[:80]}); start one by `dask scheduler`, or give"
+            f" {LOCAL} for a cluster on this machine"
+        ) from error
+    with client:
+        if not client.nthreads():
+            raise RaymarchError(f"the cluster at {address} has no workers; start one by `dask worker {address}`")
+        yield client
