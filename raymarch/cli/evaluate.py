@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,11 +15,13 @@ import click
 from raymarch.cli import modes, options, output, set_options
 from raymarch.cli.device_options import Device, device_options
 from raymarch.cli.set_options import SetReading, load_fitted, refined_views
+from raymarch.cli.worker_options import Workers, worker_options
 
 if TYPE_CHECKING:
     import numpy as np
 
     from raymarch.evaluation.held_out import Evaluation, ViewScore
+    from raymarch.rendering.march_settings import March
     from raymarch.views.views import Views
     from raymarch.volumes.volume import Volume
 
@@ -36,6 +38,7 @@ MAX_ROWS = 8  # of a contact sheet
 @modes.supersample
 @options.overwrite
 @set_options.set_reading(set_options.background_of_set, with_depths=True)
+@worker_options
 @device_options
 @options.as_json
 def evaluate(
@@ -48,6 +51,7 @@ def evaluate(
     supersample: int | None,
     overwrite: bool,
     reading: SetReading,
+    workers: Workers,
     device: Device,
     as_json: bool,
 ) -> None:
@@ -73,7 +77,8 @@ def evaluate(
         volume = replace(volume, background=views.background)  # what was asked for, also behind images without alpha
     known = recorded_indices(views, volume.provenance.get("views"))  # by the poses of the set
     views = refined_views(volume, views)
-    device.start()
+    if workers.where is None:
+        device.start()
     pictures = _Pictures(views, volume, data, images, errors, sheet, overwrite)
     output.print_note(f"{views.count_in_words()} from {data}")
     if known:
@@ -88,12 +93,35 @@ def evaluate(
 
         march = march_for(volume, None)
         march = march if supersample is None else replace(march, supersample=supersample)
-        result = held_out.evaluate(volume, views, march=march, seen=seen)
+        if workers.where is None:
+            result = held_out.evaluate(volume, views, march=march, seen=seen)
+        else:
+            result = _by_workers(run, volume, views, march, seen, workers, device)
     if as_json:
         output.print_json(asdict(result))
     else:
         _say(result)
     pictures.finish()  # last, so that no picture takes the scores with it
+
+
+def _by_workers(
+    run: str,
+    volume: Volume,
+    views: Views,
+    march: March,
+    seen: Callable[[int, np.ndarray], None],
+    workers: Workers,
+    device: Device,
+) -> Evaluation:
+    """Scores by other processes, who read the volume for themselves."""
+    from raymarch.errors import RaymarchError
+    from raymarch.evaluation.held_out import evaluate_colours
+    from raymarch.rendering.render_many import SceneFiles, VolumeFile
+
+    if views.channels or not volume.is_colour:
+        raise RaymarchError("volumes of channels are scored by this process; leave --workers and --cluster out")
+    scene = SceneFiles((VolumeFile.of(run),), march)
+    return evaluate_colours(volume, views, march, seen, scene, workers.where, workers.device(device))
 
 
 def _require_names(data: str, images: str | None, errors: str | None, sheet: str | None, overwrite: bool) -> None:

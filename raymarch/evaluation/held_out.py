@@ -5,9 +5,12 @@ Scores of the object alone count what the set's masks, its alpha, or its box and
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -26,8 +29,12 @@ from raymarch.evaluation.metrics import (
 from raymarch.geometry.boxes import camera_in_box, meets_box
 from raymarch.geometry.camera import Camera
 from raymarch.html.card import card_html, html_of, table_html
-from raymarch.rendering.march_settings import MARCH, March
+from raymarch.io.volumes.volume_file import load
+from raymarch.rendering.march_settings import MARCH, March, march_for
+from raymarch.rendering.render_many import LAST_RENDERER, SceneFiles, VolumeFile
 from raymarch.rendering.renderer import Renderer
+from raymarch.tasks.executors import EXECUTOR, Where, run_tasks
+from raymarch.tasks.worker import Device
 from raymarch.views.contents import require_pixels
 from raymarch.views.depth_images import align_depths, camera_of_depth, distance_by_z, mask_of_depth, unit_doubt
 from raymarch.views.display_values import decibels
@@ -122,13 +129,21 @@ class Evaluation:
         )
 
 
-@checked(volume=VOLUME, views=VIEWS, march=optional(MARCH), seen=optional(callback))
+def _volume_or_path(value: object) -> object:
+    return value if isinstance(value, (str, os.PathLike)) else VOLUME.read(value)
+
+
+VOLUME_OR_PATH = replace(VOLUME, wanted="a Volume, or the path of its file", read=_volume_or_path)
+
+
+@checked(volume=VOLUME_OR_PATH, views=VIEWS, march=optional(MARCH), seen=optional(callback), executor=EXECUTOR)
 def evaluate(
-    volume: AnyVolume,
+    volume: AnyVolume | str | os.PathLike[str],
     views: Views,
     *,
     march: March | None = None,
     seen: Callable[[int, np.ndarray], None] | None = None,
+    executor: Where = None,
 ) -> Evaluation:
     """PSNR, SSIM, LPIPS and depth error of `volume` rendered by the views' cameras: over the views' background where
     images have alpha, else over the volume's own, which may have been learned.
@@ -136,8 +151,11 @@ def evaluate(
     Pixels that a mask takes out count nowhere.
 
     Args:
+        volume: or the path of its file, which an `executor` wants.
         march: how the volume is marched; as `render` does if not given.
         seen: called with each view's number and image (height, width, 3), for progress or to keep the pictures.
+        executor: who renders and scores, as `rm.render_many` takes it; None for this process. A view travels with its
+            image, the volume as a path.
 
     A view without any error, such as one of nothing but background, has an infinite PSNR, and none in the mean.
     PSNR comes by halves too, and PSNR and SSIM of the object alone where masks, alpha or a box tell it. The depth error
@@ -149,8 +167,8 @@ def evaluate(
     Of channels other than red, green and blue those that volume and views both have are compared, by their names, where
     the views know them: see `ViewScore.rmse`.
 
-    Raises RaymarchError for a view that is masked all over, and for channels of which both have none, or the views know
-    nothing.
+    Raises RaymarchError for a view that is masked all over, for channels of which both have none, or the views know
+    nothing, and for channels or a volume without a file where an executor is given.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -160,18 +178,44 @@ def evaluate(
         20.8
     """
     require_pixels(views)
-    if views.channels or not getattr(volume, "is_colour", True):
+    if isinstance(volume, (str, os.PathLike)):
+        file, volume = os.fspath(volume), VOLUME("volume", load(volume))
+    elif executor is not None:
+        raise RaymarchError(
+            "volume is in memory, and workers read files; rm.save it, and give the path of its file in its place"
+        )
+    if views.channels or not volume.is_colour:
+        if executor is not None:
+            raise RaymarchError("volumes of channels are scored by this process; leave executor out")
         return evaluate_channels(volume, views, march, seen)
-    behind = background_of(volume, views)
+    scene = None if executor is None else SceneFiles((VolumeFile.of(file),), march_for(volume, march, lit=True))
+    return evaluate_colours(volume, views, march, seen, scene, executor)
+
+
+def evaluate_colours(
+    volume: Volume,
+    views: Views,
+    march: March | None,
+    seen: Callable[[int, np.ndarray], None] | None,
+    scene: SceneFiles | None = None,
+    executor: Where = None,
+    device: Device | None = None,
+) -> Evaluation:
+    """As `evaluate`, of colours; where `scene` says how workers find the volume, by those of an executor."""
+    behind, relative = background_of(volume, views), _has_relative_depth(volume, views)
     scores, seconds = [], []
     distance, why = lpips_distance()
-    relative = _has_relative_depth(volume, views)
-    with Renderer(volume, march) as renderer:
-        for i, camera in enumerate(views.cameras):
-            start = time.perf_counter()
-            image = renderer.render(camera, behind, depth=False).image
-            seconds.append(time.perf_counter() - start)
-            scores.append(replace(score(views, i, image, distance), **depth_scores(renderer, views, i, relative)))  # type: ignore[arg-type]
+    with ExitStack() as owners:
+        if scene is None:
+            renderer = owners.enter_context(Renderer(volume, march))
+            scored = (_score_view(renderer, views, i, behind, relative, distance) for i in range(len(views)))
+        else:
+            tasks = [ViewToScore(scene, views[i], behind, relative) for i in range(len(views))]
+            scored = run_tasks(score_in_worker, tasks, executor, device)  # type: ignore[assignment]
+            owners.callback(scored.close)
+        for i, (of_view, image, took) in enumerate(scored):
+            scores.append(of_view)
+            seconds.append(took)
             if i == 0 and (doubt := doubt_of_set(volume, views, image)):
                 log.warning("%s", doubt)
             if seen is not None:
@@ -183,6 +227,43 @@ def evaluate(
         lpips_missing=why,
         **{name: _mean([getattr(s, name) for s in scores]) for name in SCORES},  # type: ignore[arg-type]
     )
+
+
+@dataclass(frozen=True)
+class ViewToScore:
+    """A view, its image with it, for a worker to render and score."""
+
+    scene: SceneFiles
+    views: Views  # one
+    background: Sequence[float]
+    relative: bool
+
+
+def score_in_worker(task: ViewToScore) -> tuple[ViewScore, np.ndarray, float]:
+    """`_score_view` of a view that travelled."""
+    return _score_view(LAST_RENDERER.of(task.scene), task.views, 0, task.background, task.relative, _network())
+
+
+@cache
+def _network() -> Distance | None:
+    """LPIPS of a worker, whose network is read once."""
+    return lpips_distance()[0]
+
+
+def _score_view(
+    renderer: Renderer,
+    views: Views,
+    view: int,
+    behind: Sequence[float],
+    relative: bool,
+    distance: Distance | None,
+) -> tuple[ViewScore, np.ndarray, float]:
+    """Scores of a view, its image, and the seconds that rendering that took."""
+    start = time.perf_counter()
+    image = renderer.render(views.cameras[view], behind, depth=False).image  # type: ignore[arg-type]
+    seconds = time.perf_counter() - start
+    depths = depth_scores(renderer, views, view, relative)
+    return replace(score(views, view, image, distance), **depths), image, seconds  # type: ignore[arg-type]
 
 
 def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:
