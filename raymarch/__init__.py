@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from raymarch.fitting.settings.optimiser import Adam as Adam
     from raymarch.fitting.settings.settings import FitSettings as FitSettings
     from raymarch.fitting.settings.settings import preset as preset
+    from raymarch.fitting.sweep import Sweep as Sweep
+    from raymarch.fitting.sweep import SweptFit as SweptFit
+    from raymarch.fitting.sweep import sweep as sweep
     from raymarch.geometry.camera import Camera as Camera
     from raymarch.geometry.camera_path import path_through as path_through
     from raymarch.geometry.clip import Clip as Clip
@@ -96,6 +99,7 @@ if TYPE_CHECKING:
     from raymarch.registration.register import register as register
     from raymarch.rendering.march_settings import March as March
     from raymarch.rendering.projector import Projector as Projector
+    from raymarch.rendering.render_many import render_many as render_many
     from raymarch.rendering.renderer import Renderer as Renderer
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
@@ -153,6 +157,7 @@ _HOME = {
     "fitting.settings.objective": ["Loss", "Objective", "Regulariser"],
     "fitting.settings.optimiser": ["Adam"],
     "fitting.settings.settings": ["preset", "FitSettings"],
+    "fitting.sweep": ["Sweep", "SweptFit", "sweep"],
     "geometry.camera": ["Camera"],
     "geometry.camera_path": ["path_through"],
     "geometry.clip": ["Clip"],
@@ -179,6 +184,7 @@ _HOME = {
     "registration.register": ["Registration", "register"],
     "rendering.march_settings": ["March"],
     "rendering.projector": ["Projector"],
+    "rendering.render_many": ["render_many"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],
     "rendering.shading": ["Shading"],
     "runtime": ["start"],

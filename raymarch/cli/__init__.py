@@ -24,6 +24,7 @@ from raymarch.cli.fit import fit
 from raymarch.cli.info import info
 from raymarch.cli.render import render
 from raymarch.cli.slices import slices
+from raymarch.cli.sweep import sweep
 from raymarch.cli.tune import tune
 from raymarch.cli.view import view
 from raymarch.errors import RaymarchError
@@ -75,6 +76,7 @@ for verb in (
     cameras,
     doctor,
     fit,
+    sweep,
     evaluate,
     render,
     slices,

@@ -8,6 +8,7 @@ does.
 from raymarch.plot.cameras import cameras, coverage, frusta
 from raymarch.plot.fits import error_picture, error_sheet, history, residuals
 from raymarch.plot.images import channels, comparison, image_set, images
+from raymarch.plot.sweeps import sweep
 from raymarch.plot.volumes import histogram, iso_histogram, profile, projections, slices
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "projections",
     "residuals",
     "slices",
+    "sweep",
 ]

@@ -1,0 +1,347 @@
+"""Sweeps: one fit for each combination of settings, a folder each, by any workers; what is finished is not done again.
+
+A worker reads the image set for itself, fits, scores, and writes its folder: a volume, and last a record with the key
+of what was asked. A sweep that was cut off has some of these records, and the next one with the same words does the
+rest.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+import json
+import os
+import platform
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from raymarch.arguments.checks import callback, optional
+from raymarch.arguments.declared import checked
+from raymarch.errors import RaymarchError
+from raymarch.evaluation.held_out import evaluate
+from raymarch.fitting.fit import fit
+from raymarch.fitting.report import cut_short, march_of
+from raymarch.fitting.settings.settings import FitSettings, change_settings, preset
+from raymarch.html.card import card_html, html_of, table_html
+from raymarch.io.files.atomic import replace_file
+from raymarch.io.files.authorship import require_other
+from raymarch.io.files.lock import lock_file
+from raymarch.io.files.strict import read_json
+from raymarch.io.image_sets.load import load_views
+from raymarch.io.volumes.volume_file import save
+from raymarch.system.versions import version_of
+from raymarch.tasks.executors import EXECUTOR, Where, run_tasks
+from raymarch.tasks.worker import Device
+
+TABLE, RECORD, VOLUME_FILE = "sweep.csv", "fit.json", "volume.h5"
+MAX_FITS = 1000
+MAX_NAME = 80  # characters of a fit's folder
+COLUMNS = ("psnr", "ssim", "seconds", "steps", "ended", "volume", "error")
+
+
+@dataclass(frozen=True)
+class SweptFit:
+    """One fit of a sweep.
+
+    Attributes:
+        name: its folder in the sweep's.
+        changes: the settings that it has in place of the preset's, by name.
+        volume: path of the volume; "" where there is none.
+        psnr, ssim: on the held-out views; None where the set has none.
+        seconds: of its steps, without what compiling took.
+        steps, ended: how many it took, and how it ended.
+        error: why there is no volume; "" where there is.
+        found: whether an earlier sweep had finished it.
+    """
+
+    name: str
+    changes: Mapping[str, object]
+    volume: str = ""
+    psnr: float | None = None
+    ssim: float | None = None
+    seconds: float = 0.0
+    steps: int = 0
+    ended: str = ""
+    error: str = ""
+    found: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Result of `sweep`: its fits in the order of their settings, and its folder."""
+
+    fits: tuple[SweptFit, ...]
+    folder: str
+
+    @property
+    def best(self) -> SweptFit | None:
+        """The fit of the highest PSNR; None where none was scored."""
+        scored = [one for one in self.fits if one.psnr is not None]
+        return max(scored, key=lambda one: one.psnr or 0.0, default=None)
+
+    def _repr_html_(self) -> str | None:
+        return html_of(_sweep_card, self)
+
+
+@dataclass(frozen=True)
+class FitToMake:
+    """One fit, as it travels to a worker: paths and settings."""
+
+    data: str
+    settings: FitSettings
+    changes: Mapping[str, object]
+    folder: str
+    key: str
+    split: str
+    held_out: str
+    reading: Mapping[str, object]
+
+
+@checked(show=optional(callback), executor=EXECUTOR)
+def sweep(
+    data: str | os.PathLike[str],
+    settings: Mapping[str, Sequence[object]] | Sequence[Mapping[str, object]],
+    *,
+    out: str | os.PathLike[str],
+    preset: str | FitSettings = "default",
+    executor: Where = None,
+    split: str = "train",
+    held_out: str = "test",
+    reading: Mapping[str, object] | None = None,
+    show: Callable[[SweptFit], None] | None = None,
+    device: Device | None = None,
+) -> Sweep:
+    """Fits of an image set by all combinations of settings, each in a folder of `out`, with a table of their scores.
+
+    Args:
+        data: path of an image set, which each worker reads for itself.
+        settings: values by name of a setting, of which all combinations are fitted; or a list of changes by name.
+        out: folder, new or of an earlier sweep; a fit that is finished there is not made again, unless the set, its
+            settings or the version of raymarch are others. `sweep.csv` has a row for each.
+        preset: what the settings change, a preset's name or a `FitSettings`.
+        executor: who fits, as `rm.render_many` takes it; workers write to `out`, and must see it and `data` by the same
+            paths. None for this process, one fit after the other.
+        split, held_out: views that are fitted, and that are scored.
+        reading: options of `rm.load_views` by name.
+        show: called with each `SweptFit` as it is there.
+        device: of each worker.
+
+    A fit that cannot be made is a row with its error, and the others go on.
+
+    Raises RaymarchError for settings that there are not, before anything is fitted, for a folder with other things, and
+    as `rm.render_many` does.
+
+    Example:
+        >>> found = sweep("scenes/tower", {"rays": [4096, 8192]}, out="rays", preset="quick")  # doctest: +SKIP
+        >>> found.best.changes  # doctest: +SKIP
+        {'rays': 8192}
+    """
+    combinations = combine_settings(settings)
+    base = _base(preset)
+    folder, source = Path(out), os.path.abspath(data)
+    if not os.path.exists(source):
+        raise RaymarchError(f"{os.fspath(data)}: is not there; give the path of an image set")
+    require_other(folder, source)
+    _require_folder(folder)
+    told = {"data": source, "set": _digest_of_set(source), "split": split, "held_out": held_out}
+    told |= {"reading": repr(sorted((reading or {}).items())), "raymarch": version_of("raymarch")}
+    names = name_combinations(combinations)
+    tasks = []
+    for changes, name in zip(combinations, names, strict=True):
+        changed = change_settings(base, **changes)
+        key = hashlib.sha256(json.dumps({**told, "settings": repr(changed)}, sort_keys=True).encode()).hexdigest()
+        place = os.path.abspath(folder / name)
+        tasks.append(FitToMake(source, changed, changes, place, key, split, held_out, reading or {}))
+    with ExitStack() as owners:
+        folder.mkdir(parents=True, exist_ok=True)
+        owners.enter_context(lock_file(folder / TABLE, "choose another folder"))
+        done = {task.folder: found for task in tasks if (found := _finished(task)) is not None}
+        for found in done.values():
+            if show is not None:
+                show(found)
+        left = [task for task in tasks if task.folder not in done]
+        made: Iterator[SweptFit] = run_tasks(make_fit, left, executor, device)
+        owners.callback(made.close)  # type: ignore[attr-defined]
+        _write_table(folder, tasks, done)
+        for task, result in zip(left, made, strict=True):
+            done[task.folder] = result
+            _write_table(folder, tasks, done)
+            if show is not None:
+                show(result)
+    return Sweep(tuple(done[task.folder] for task in tasks), str(folder))
+
+
+def combine_settings(
+    settings: Mapping[str, Sequence[object]] | Sequence[Mapping[str, object]],
+) -> list[dict[str, object]]:
+    """Changes by name of each fit: all combinations of values, the last name's changing fastest; or the list as it is.
+
+    Raises RaymarchError for no value of a setting, none at all, too many, or two that are alike.
+
+    Example:
+        >>> combine_settings({"rays": [1, 2], "seed": [0]})
+        [{'rays': 1, 'seed': 0}, {'rays': 2, 'seed': 0}]
+    """
+    wanted = "want values by the name of a setting, such as {'rays': [4096, 8192]}, or a list of changes"
+    if isinstance(settings, Mapping):
+        for name, values in settings.items():
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise RaymarchError(f"settings: {name} is {values!r:.60}, want a list of one value or more")
+        total = 1
+        for values in settings.values():
+            total *= len(values)
+        if total > MAX_FITS:
+            raise RaymarchError(f"settings: are {total:,} combinations, want at most {MAX_FITS:,}; give fewer values")
+        combinations = [
+            dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values()) if settings
+        ]
+    elif isinstance(settings, Sequence) and all(isinstance(one, Mapping) for one in settings):
+        combinations = [dict(one) for one in settings]
+    else:
+        raise RaymarchError(f"settings is {settings!r:.60}, {wanted}")
+    if not combinations or len(combinations) > MAX_FITS:
+        raise RaymarchError(f"settings: are {len(combinations)} fits, want 1 to {MAX_FITS:,}; {wanted}")
+    if len({repr(one) for one in combinations}) < len(combinations):
+        raise RaymarchError("settings: two fits are alike; leave one of them out")
+    return combinations
+
+
+def name_combinations(combinations: Sequence[Mapping[str, object]]) -> list[str]:
+    """Name of each fit's folder, of its settings where these make one.
+
+    Example:
+        >>> name_combinations([{"rays": 4096, "colour": "sigmoid"}, {}])
+        ['rays-4096_colour-sigmoid', 'as-the-preset']
+    """
+    names = []
+    for changes in combinations:
+        told = "_".join(f"{name}-{value}" for name, value in changes.items())
+        name = re.sub(r"[^\w.+-]+", "-", told, flags=re.ASCII).strip("-") or "as-the-preset"
+        if len(name) > MAX_NAME or name in names:
+            name = f"{name[: MAX_NAME - 9]}-{hashlib.sha256(repr(changes).encode()).hexdigest()[:8]}"
+        names.append(name)
+    return names
+
+
+def make_fit(task: FitToMake) -> SweptFit:
+    """A fit in a worker: its folder with the volume, and its record last."""
+    folder = Path(task.folder)
+    if not folder.parent.is_dir() or not os.path.exists(task.data):
+        missing = folder.parent if os.path.exists(task.data) else task.data
+        raise RaymarchError(
+            f"{missing}: the worker on {platform.node()} does not see it; put it where all workers see it by that path,"
+            " or take workers on this machine alone"
+        )
+    folder.mkdir(exist_ok=True)
+    row = SweptFit(folder.name, task.changes)
+    try:
+        views = load_views(task.data, task.split, **task.reading)  # type: ignore[arg-type]
+        result = fit(views, task.settings)
+        path = folder / VOLUME_FILE
+        save(result.volume, path, True)
+        row = replace(row, volume=str(path), seconds=result.seconds, ended=result.ended)
+        row = replace(row, steps=int(result.volume.provenance["steps"]))
+        scores = _scores(task, result.volume)
+    except RaymarchError as error:
+        return replace(row, error=str(error))
+    row = replace(row, **scores)  # type: ignore[arg-type]
+    if not cut_short(result.ended):
+        with replace_file(folder / RECORD) as new:
+            new.write_text(json.dumps({"key": task.key, **_plain(row)}, indent=1))
+    return row
+
+
+def _scores(task: FitToMake, volume: Any) -> dict[str, float | None]:
+    """Scores on the held-out views; none where the set has no such split."""
+    try:
+        views = load_views(task.data, task.held_out, for_fit=False, **task.reading)  # type: ignore[arg-type]
+    except RaymarchError:
+        return {}
+    scored = evaluate(volume, views, march=march_of(task.settings))
+    return {"psnr": scored.psnr, "ssim": scored.ssim}
+
+
+def _base(name: str | FitSettings) -> FitSettings:
+    return name if isinstance(name, FitSettings) else preset(name)
+
+
+def _finished(task: FitToMake) -> SweptFit | None:
+    """What an earlier sweep made of the same task; None where it did not, or its volume is gone."""
+    record = Path(task.folder) / RECORD
+    if not record.is_file():
+        return None
+    try:
+        told = read_json(record)
+        if not isinstance(told, dict) or told.pop("key", None) != task.key:
+            return None
+        found = SweptFit(**{**told, "changes": task.changes, "found": True})
+    except (RaymarchError, TypeError):
+        return None
+    return found if found.volume and os.path.isfile(found.volume) else None
+
+
+def _require_folder(folder: Path) -> None:
+    """RaymarchError for a folder that is no sweep's and has something in it."""
+    if folder.exists() and not folder.is_dir():
+        raise RaymarchError(f"{folder}: is a file, want a folder for the sweep; choose another name")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / TABLE).is_file():
+        raise RaymarchError(f"{folder}: has files that no sweep wrote; choose another folder, or an empty one")
+
+
+def _digest_of_set(source: str) -> str:
+    """Digest of the names, sizes and times of a set's files."""
+    digest = hashlib.sha256()
+    if os.path.isfile(source):
+        told = os.stat(source)
+        return f"{told.st_size} {told.st_mtime_ns}"
+    for place, folders, files in os.walk(source):
+        folders.sort()
+        for name in sorted(files):
+            told = os.stat(os.path.join(place, name))
+            where = os.path.relpath(os.path.join(place, name), source)
+            digest.update(f"{where} {told.st_size} {told.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _plain(row: SweptFit) -> dict[str, object]:
+    """A row as JSON has it."""
+    told = asdict(row)
+    told.pop("found")
+    told["changes"] = {name: repr(value) for name, value in row.changes.items()}
+    return told
+
+
+def _write_table(folder: Path, tasks: Sequence[FitToMake], done: Mapping[str, SweptFit]) -> None:
+    """The table of all fits, those that are not there yet with empty cells."""
+    names = list(dict.fromkeys(name for task in tasks for name in task.changes))
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow([*names, *COLUMNS])
+    for task in tasks:
+        row = done.get(task.folder)
+        scores = ["" if row is None or (value := getattr(row, name)) is None else value for name in COLUMNS]
+        table.writerow([*(task.changes.get(name, "") for name in names), *scores])
+    with replace_file(folder / TABLE) as new:
+        new.write_text(text.getvalue())
+
+
+def _sweep_card(found: Sweep) -> str:
+    """HTML of a sweep for a notebook: its best fit, and all of them."""
+    best = found.best
+    head: list[tuple[str, object]] = [("fits", len(found.fits)), ("folder", found.folder)]
+    head += [("best", best.name)] if best else []
+    lines = [
+        [
+            one.name,
+            *("" if (v := getattr(one, name)) is None else f"{v:.4g}" for name in ("psnr", "ssim", "seconds")),
+            one.error,
+        ]
+        for one in found.fits
+    ]
+    return card_html("Sweep", head) + table_html(["fit", "PSNR [dB]", "SSIM", "seconds", "error"], lines)
