@@ -15,7 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     sys.exit("oldest.py needs Python 3.11, whose standard library reads TOML")
 
-EXTRAS = ("formats", "video", "viewer", "notebook")
+EXTRAS = ("formats", "video", "viewer", "notebook", "cluster")
 BOUND = re.compile(r"([A-Za-z0-9_.-]+)>=([0-9.]+)")
 
 project = tomllib.loads(Path(__file__).resolve().parents[1].joinpath("pyproject.toml").read_text())["project"]

@@ -36,7 +36,7 @@ LOCAL = "local"  # in place of an address: a Dask cluster of its own on this mac
 
 
 def _where(value: object) -> Where:
-    if isinstance(value, ThreadPoolExecutor):
+    if isinstance(value, (ThreadPoolExecutor, type)):
         raise TypeError
     if isinstance(value, bool) or (isinstance(value, int) and not 1 <= value <= MAX_WORKERS):
         raise ValueError
@@ -217,7 +217,7 @@ def _dask_client(address: str) -> Iterator[Any]:
         ) from None
     logging.getLogger("distributed").setLevel(logging.ERROR)  # of what it does it says thirty lines
     if address == LOCAL:
-        how = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+        how = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
         with LocalCluster(cores(), silence_logs=logging.ERROR, **how) as cluster, Client(cluster) as client:
             yield client
         return

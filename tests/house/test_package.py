@@ -28,6 +28,7 @@ OPTIONAL = {
     "pycolmap": {"sfm.worker"},
     "av": {"io.videos.write_video"},
     "anywidget": {"viewer.notebook.notebook_view"},
+    "distributed": {"tasks.executors", "tasks.worker"},
     "websockets": {"viewer.server.server", "viewer.server.server_process"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
@@ -44,7 +45,7 @@ EXAMPLES_OF_EXTRAS = {
     "raymarch.viewer.view": "websockets",
 }  # examples that cannot run without what an extra brings
 PUT_OFF = {f"raymarch.{name}" for name in ("bench.speed", "gradients.check_process", "gradients.linearised")}
-EXTRAS = ("torch", "notebook", "sfm", "video", "viewer", "formats")
+EXTRAS = ("torch", "notebook", "sfm", "video", "viewer", "formats", "cluster")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")

@@ -1,0 +1,58 @@
+"""Law: what the command line has workers do has the bytes of what it does itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import jobs
+import pytest
+import sets
+from click.testing import CliRunner
+
+import raymarch as rm
+from raymarch.cli import cli
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A volume's file."""
+    path = tmp_path_factory.mktemp("commands") / "ball.h5"
+    rm.save(jobs.ball(), path)
+    return path
+
+
+def run(*words):
+    """stdout of the command in a process of its own, which is in single precision."""
+    done = subprocess.run([sys.executable, "-m", "raymarch", *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_pictures_and_scores_have_the_bytes_of_one_process(file, tmp_path):
+    data = sets.write_set(tmp_path / "set")
+    orbit = ("--orbit", 3, "--size", 24, "--extras", "--clip-box", "-1,-1,-1,0.3,1,1")
+    run("render", file, *orbit, "--out", tmp_path / "one")
+    run("render", file, *orbit, "--out", tmp_path / "two", "--workers", 2)
+    names = sorted(path.name for path in (tmp_path / "one").glob("*.png"))
+    assert len(names) == 9
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    scores = [
+        run("evaluate", file, data, "--split", "train", *more).rsplit(" s an image")[0].rsplit(" ", 1)[0]
+        for more in ((), ("--workers", 2))
+    ]
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("verb", ["render", "evaluate", "sweep"])
+def test_one_kind_of_workers_is_asked_for(verb, file, tmp_path):
+    words = {
+        "render": ["--orbit", "2", "--out", str(tmp_path / "out")],
+        "evaluate": [str(sets.write_set(tmp_path / "set"))],
+        "sweep": ["--set", "rays=64", "--out", str(tmp_path / "out")],
+    }[verb]
+    done = CliRunner().invoke(cli, [verb, str(file), *words, "--workers", "2", "--cluster", "local"])
+    assert done.exit_code == 2
+    assert "--workers are processes here, --cluster has its own; give one of them" in done.output
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,139 @@
+"""Law: a sweep makes each fit once, whoever makes it and however often it is cut off."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import jobs
+import numpy as np
+import pytest
+import sets
+
+import raymarch as rm
+from raymarch.cli.sweep import values_of
+from raymarch.fitting.sweep import RECORD, TABLE, Sweep, SweptFit, combine_settings, name_combinations
+
+BASE = rm.preset("quick", steps=3, resolution=16, rays=64)
+SETTINGS = {"lr_colour": [0.1, 0.3]}
+NAMES = ["lr_colour-0.1", "lr_colour-0.3"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """An image set of noise, with no views held out."""
+    return sets.write_set(tmp_path_factory.mktemp("sweep") / "set")
+
+
+def how(data, out, **more):
+    return {"out": out, "preset": BASE, "held_out": "train", **more}
+
+
+def rows_of(folder):
+    with (folder / TABLE).open() as table:
+        return list(csv.DictReader(table))
+
+
+def test_what_is_finished_is_not_done_again(data, tmp_path):
+    told = []
+
+    def stop_after_one(one):
+        told.append(one)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rm.sweep(data, SETTINGS, **how(data, tmp_path / "out", show=stop_after_one))
+    assert [row["psnr"] != "" for row in rows_of(tmp_path / "out")] == [True, False]
+    found = rm.sweep(data, SETTINGS, **how(data, tmp_path / "out"))
+    assert [(one.name, one.found, one.steps) for one in found.fits] == [(NAMES[0], True, 3), (NAMES[1], False, 3)]
+    assert found.fits[0] == told[0]
+    assert all(row["psnr"] and Path(row["volume"]).is_file() for row in rows_of(tmp_path / "out"))
+    assert found.best in found.fits
+    again = rm.sweep(data, SETTINGS, **how(data, tmp_path / "out"))
+    assert again.fits == found.fits
+    assert all(one.found for one in again.fits)
+    (tmp_path / "out" / NAMES[1] / RECORD).write_text('{"key": "of another"}')
+    Path(found.fits[0].volume).unlink()
+    assert [one.found for one in rm.sweep(data, SETTINGS, **how(data, tmp_path / "out")).fits] == [False, False]
+
+
+def test_other_settings_are_other_fits(data, tmp_path):
+    out = tmp_path / "out"
+    rm.sweep(data, [{"seed": 1}], **how(data, out))
+    changed = rm.preset("quick", steps=4, resolution=16, rays=64)
+    (one,) = rm.sweep(data, [{"seed": 1}], **how(data, out) | {"preset": changed}).fits
+    assert (one.found, one.steps) == (False, 4)
+
+
+def test_workers_make_the_volumes_of_one_process(data, tmp_path, single):
+    found = rm.sweep(data, SETTINGS, **how(data, tmp_path / "two"), executor=2)
+    for one, lr in zip(found.fits, SETTINGS["lr_colour"], strict=True):
+        here = single(jobs.fit_here, str(data), BASE, {"lr_colour": lr})
+        volume = rm.load(one.volume)
+        np.testing.assert_array_equal(volume.density, here[0])
+        np.testing.assert_array_equal(volume.features, here[1])
+
+
+def test_a_fit_that_cannot_be_made_is_a_row(data, tmp_path):
+    found = rm.sweep(data, [{"seed": 1}, {"depth_weight": 1.0}], **how(data, tmp_path / "out"))
+    assert found.fits[0].volume
+    assert not found.fits[1].volume
+    assert "depth" in found.fits[1].error
+    assert rows_of(tmp_path / "out")[1]["error"] == found.fits[1].error
+
+
+def test_a_set_without_held_out_views_has_no_scores(data, tmp_path):
+    found = rm.sweep(data, [{}], **how(data, tmp_path / "out") | {"held_out": "test"})
+    assert (found.best, found.fits[0].psnr, found.fits[0].error) == (None, None, "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, "are 0 fits, want 1 to 1,000"),
+        ({"rays": []}, "rays is \\[\\], want a list of one value or more"),
+        ({"rays": "4096"}, "rays is '4096', want a list"),
+        ({"seed": range(2000)}, "are 2,000 combinations, want at most 1,000"),
+        ([{"seed": 1}, {"seed": 1}], "two fits are alike"),
+        (3, "settings is 3, want values by the name of a setting"),
+    ],
+)
+def test_what_is_no_sweep_is_refused(settings, told):
+    with pytest.raises(rm.RaymarchError, match=told):
+        combine_settings(settings)
+
+
+def test_nothing_is_written_where_a_setting_is_none(data, tmp_path):
+    for settings, told in (({"rais": [1, 2]}, "rais"), ({"rays": [64, -5]}, "rays is -5")):
+        with pytest.raises(rm.RaymarchError, match=told):
+            rm.sweep(data, settings, **how(data, tmp_path / "out"))
+    with pytest.raises(rm.RaymarchError, match="is not there; give the path of an image set"):
+        rm.sweep(tmp_path / "no-set", SETTINGS, **how(data, tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_other_things_is_left_alone(data, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(rm.RaymarchError, match="has files that no sweep wrote; choose another folder"):
+        rm.sweep(data, SETTINGS, **how(data, tmp_path))
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_words_of_the_command_are_values():
+    assert values_of(("rays=4096,8192", "levels=((0,0.5),(0.4,1)),((0,1),)", "loss=squared,huber")) == {
+        "rays": [4096, 8192],
+        "levels": [((0, 0.5), (0.4, 1)), ((0, 1),)],
+        "loss": ["squared", "huber"],
+    }
+
+
+def test_folders_have_names_that_differ():
+    names = name_combinations([{"a": "x y"}, {"a": "x/y"}, {"a": "z" * 200}, {}])
+    assert len(set(names)) == 4
+    assert all(len(name) <= 80 and "/" not in name for name in names)
+
+
+def test_a_notebook_shows_all_fits():
+    html = Sweep((SweptFit("rays-1", {}, psnr=30.0), SweptFit("rays-2", {}, error="no memory")), "out")._repr_html_()
+    assert "rays-1" in html
+    assert "no memory" in html
