@@ -7,6 +7,7 @@ Dask gives them to another.
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import signal
@@ -221,13 +222,17 @@ def _dask_client(address: str) -> Iterator[Any]:
         with LocalCluster(cores(), silence_logs=logging.ERROR, **how) as cluster, Client(cluster) as client:
             yield client
         return
+    client, why = None, ""
     try:
         client = Client(address, timeout=SCHEDULER_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
+        why = one_line(error)[:80]
+    if client is None:
+        gc.collect()  # Dask closes what it made as garbage: here, or it would wait for itself as the next client begins
         raise RaymarchError(
-            f"no Dask scheduler answers at {address} ({one_line(error)[:80]}); start one by `dask scheduler`, or give"
-            f" {LOCAL} for a cluster on this machine"
-        ) from error
+            f"no Dask scheduler answers at {address} ({why}); start one by `dask scheduler`, or give {LOCAL} for a"
+            " cluster on this machine"
+        )
     with client:
         if not client.nthreads():
             raise RaymarchError(f"the cluster at {address} has no workers; start one by `dask worker {address}`")
