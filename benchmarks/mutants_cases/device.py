@@ -187,7 +187,7 @@ FAULTS = [
     ),
     Fault(
         "a process does not end what Taichi started",
-        "_end",
+        "end",
         "if ours and _owner == (os.getpid(), threading.current_thread()):",
         "if ours and _owner == (os.getpid(), 0):",
         ("tests/cli/test_cli.py::test_a_process_that_ends_leaves_its_kernels_on_disk",),

@@ -31,7 +31,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.html.card import card_html, html_of, table_html
 from raymarch.io.volumes.volume_file import load
 from raymarch.rendering.march_settings import MARCH, March, march_for
-from raymarch.rendering.render_many import LAST_RENDERER, SceneFiles, VolumeFile
+from raymarch.rendering.render_many import SceneFiles, VolumeFile, renderer_of
 from raymarch.rendering.renderer import Renderer
 from raymarch.tasks.executors import EXECUTOR, Where, run_tasks
 from raymarch.tasks.worker import Device
@@ -241,7 +241,7 @@ class ViewToScore:
 
 def score_in_worker(task: ViewToScore) -> tuple[ViewScore, np.ndarray, float]:
     """`_score_view` of a view that travelled."""
-    return _score_view(LAST_RENDERER.of(task.scene), task.views, 0, task.background, task.relative, _network())
+    return _score_view(renderer_of(task.scene), task.views, 0, task.background, task.relative, _network())
 
 
 @cache

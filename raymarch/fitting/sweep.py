@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from raymarch.arguments.checks import callback, optional
+from raymarch.arguments.checks import Check, callback, instance_of, optional, path, text
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
 from raymarch.fitting.fit import fit
 from raymarch.fitting.report import cut_short, march_of
-from raymarch.fitting.settings.settings import FitSettings, change_settings, preset
+from raymarch.fitting.settings.settings import NAMED_SETTINGS, FitSettings, change_settings, preset
 from raymarch.html.card import card_html, html_of, table_html
 from raymarch.io.files.atomic import replace_file
 from raymarch.io.files.authorship import require_other
@@ -103,7 +103,39 @@ class FitToMake:
     reading: Mapping[str, object]
 
 
-@checked(show=optional(callback), executor=EXECUTOR)
+def _settings(value: object) -> list[dict[str, object]]:
+    if not isinstance(value, (Mapping, list, tuple)):
+        raise TypeError
+    return combine_settings(value)
+
+
+def _preset(value: object) -> FitSettings:
+    return NAMED_SETTINGS.read(preset(value) if isinstance(value, str) else value)
+
+
+def _reading(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise TypeError
+    return value
+
+
+SETTINGS = Check("values by the name of a setting, such as {'rays': [4096, 8192]}, or a list of changes", _settings)
+PRESET = Check("the name of a preset, or an rm.FitSettings", _preset)
+READING = Check("options of rm.load_views by name", _reading)
+
+
+@checked(
+    data=path,
+    settings=SETTINGS,
+    out=path,
+    preset=PRESET,
+    executor=EXECUTOR,
+    split=text,
+    held_out=text,
+    reading=optional(READING),
+    show=optional(callback),
+    device=optional(instance_of(Device, "a record of raymarch.tasks.worker.Device")),
+)
 def sweep(
     data: str | os.PathLike[str],
     settings: Mapping[str, Sequence[object]] | Sequence[Mapping[str, object]],
@@ -142,8 +174,8 @@ def sweep(
         >>> found.best.changes  # doctest: +SKIP
         {'rays': 8192}
     """
-    combinations = combine_settings(settings)
-    base = _base(preset)
+    combinations = cast("list[dict[str, object]]", settings)  # as their rules read both
+    base = cast("FitSettings", preset)
     folder, source = Path(out), os.path.abspath(data)
     if not os.path.exists(source):
         raise RaymarchError(f"{os.fspath(data)}: is not there; give the path of an image set")
@@ -188,7 +220,6 @@ def combine_settings(
         >>> combine_settings({"rays": [1, 2], "seed": [0]})
         [{'rays': 1, 'seed': 0}, {'rays': 2, 'seed': 0}]
     """
-    wanted = "want values by the name of a setting, such as {'rays': [4096, 8192]}, or a list of changes"
     if isinstance(settings, Mapping):
         for name, values in settings.items():
             if isinstance(values, str) or not isinstance(values, Sequence) or not values:
@@ -197,18 +228,18 @@ def combine_settings(
         for values in settings.values():
             total *= len(values)
         if total > MAX_FITS:
-            raise RaymarchError(f"settings: are {total:,} combinations, want at most {MAX_FITS:,}; give fewer values")
+            raise RaymarchError(f"settings are {total:,} combinations, want at most {MAX_FITS:,}; give fewer values")
         combinations = [
             dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values()) if settings
         ]
     elif isinstance(settings, Sequence) and all(isinstance(one, Mapping) for one in settings):
         combinations = [dict(one) for one in settings]
     else:
-        raise RaymarchError(f"settings is {settings!r:.60}, {wanted}")
+        raise RaymarchError(f"settings are {settings!r:.60}, want a list of changes, each by the name of a setting")
     if not combinations or len(combinations) > MAX_FITS:
-        raise RaymarchError(f"settings: are {len(combinations)} fits, want 1 to {MAX_FITS:,}; {wanted}")
+        raise RaymarchError(f"settings are {len(combinations):,} fits, want 1 to {MAX_FITS:,}; give values by name")
     if len({repr(one) for one in combinations}) < len(combinations):
-        raise RaymarchError("settings: two fits are alike; leave one of them out")
+        raise RaymarchError("settings have two fits that are alike; leave one of them out")
     return combinations
 
 
@@ -265,10 +296,6 @@ def _scores(task: FitToMake, volume: Any) -> dict[str, float | None]:
         return {}
     scored = evaluate(volume, views, march=march_of(task.settings))
     return {"psnr": scored.psnr, "ssim": scored.ssim}
-
-
-def _base(name: str | FitSettings) -> FitSettings:
-    return name if isinstance(name, FitSettings) else preset(name)
 
 
 def _finished(task: FitToMake) -> SweptFit | None:

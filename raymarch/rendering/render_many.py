@@ -9,19 +9,19 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from typing import cast
 
-from raymarch.arguments.checks import flag, optional
+from raymarch.arguments.checks import flag, optional, path
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.io.volumes.volume_file import load
 from raymarch.rendering.march_settings import March
-from raymarch.rendering.medium import MARCHES, Marches
+from raymarch.rendering.medium import MARCHES, MAX_VOLUMES, Marches
 from raymarch.rendering.renderer import BACKGROUND, Renderer, Rendering
-from raymarch.tasks.device_thread import close_at_stop
 from raymarch.tasks.executors import EXECUTOR, Where, run_tasks
+from raymarch.tasks.last_made import LastMade
 from raymarch.tasks.worker import Device
 from raymarch.views.views import CAMERAS
 from raymarch.volumes.volume import AnyVolume, Colour, Volume
@@ -97,38 +97,17 @@ class Frame:
     normals: bool = False
 
 
-@dataclass
-class LastRenderer:
-    """The renderer that this process made last, for the frames of one scene come one after the other."""
-
-    key: bytes | None = None
-    renderer: Renderer | None = None
-
-    def of(self, scene: SceneFiles) -> Renderer:
-        """That of a scene, made anew for another than the last; the last one's memory is handed back before."""
-        import pickle
-
-        key = pickle.dumps(scene)
-        if self.renderer is None or key != self.key:
-            self.close()
-            close_at_stop(self.close)
-            self.renderer, self.key = scene.renderer(), key
-        return self.renderer
-
-    def close(self) -> None:
-        """Hand its memory back."""
-        if self.renderer is not None:
-            self.renderer.close()
-        self.renderer = self.key = None
+_last_renderer: LastMade[Renderer] = LastMade()
 
 
-LAST_RENDERER = LastRenderer()
+def renderer_of(scene: SceneFiles) -> Renderer:
+    """Renderer of a scene, the last one where that is of the same: frames of a scene come one after the other."""
+    return _last_renderer.of(scene, scene.renderer)
 
 
 def draw_frame(frame: Frame) -> Rendering:
     """A frame's image, in a worker."""
-    renderer = LAST_RENDERER.of(frame.scene)
-    return renderer.render(frame.camera, frame.background, depth=frame.depth, normals=frame.normals)
+    return renderer_of(frame.scene).render(frame.camera, frame.background, depth=frame.depth, normals=frame.normals)
 
 
 def draw_frames(frames: Sequence[Frame], where: Where, device: Device | None = None) -> Iterator[Rendering]:
@@ -137,10 +116,19 @@ def draw_frames(frames: Sequence[Frame], where: Where, device: Device | None = N
         yield from run_tasks(draw_frame, frames, where, device)
     finally:
         if where is None:
-            LAST_RENDERER.close()
+            _last_renderer.close()
 
 
-@checked(cameras=CAMERAS, executor=EXECUTOR, march=optional(MARCHES), background=BACKGROUND, extras=flag)
+def _paths(value: object) -> list[str | os.PathLike[str]]:
+    if isinstance(value, list | tuple) and 1 <= len(value) <= MAX_VOLUMES:
+        return [path.read(one) for one in value]
+    return [path.read(value)]
+
+
+PATHS = replace(path, wanted=f"{path.wanted}, or a list of 1 to {MAX_VOLUMES}", read=_paths)
+
+
+@checked(path=PATHS, cameras=CAMERAS, executor=EXECUTOR, march=optional(MARCHES), background=BACKGROUND, extras=flag)
 def render_many(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     cameras: Sequence[Camera],
@@ -174,9 +162,9 @@ def render_many(
         >>> cameras = orbit((0, 0, 0), 4.0, 24, like=Camera.look_at((0, -4, 0), width=64, height=64))
         >>> images = [seen.image for seen in render_many("tower.h5", cameras, executor=4)]  # doctest: +SKIP
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    # Its rule makes a list of the path.
     marches = tuple(march) if isinstance(march, Sequence) else march
-    scene = SceneFiles(tuple(VolumeFile.of(Path(one)) for one in paths), marches)
+    scene = SceneFiles(tuple(VolumeFile.of(one) for one in cast("list[str]", path)), marches)
     return draw_frames([Frame(scene, camera, background, extras, extras) for camera in cameras], executor)
 
 

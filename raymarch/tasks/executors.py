@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from raymarch.arguments.checks import Check
@@ -71,13 +72,14 @@ def run_tasks(
     if where is None:
         yield from map(function, items)
         return
-    with _crew_of(where, device or Device()) as crew:
+    with open_crew(where, device) as crew:
         yield from crew.results(function, items)
 
 
 @contextmanager
-def _crew_of(where: Executor | int | str, device: Device) -> Iterator[Crew]:
+def open_crew(where: Executor | int | str, device: Device | None = None) -> Iterator[Crew]:
     """The crew of workers that `where` names, gone when the context ends if it was made for it."""
+    device = device or Device()
     if isinstance(where, int):
         processes = Processes(where, device)
         try:
@@ -135,6 +137,10 @@ class Crew:
             broken: Future = Future()
             broken.set_exception(error)
             return broken
+        except RuntimeError as error:  # of an executor that was shut down
+            raise RaymarchError(
+                "the workers were dismissed, as by close; make another, or take them on anew"
+            ) from error
 
     def _result(self, future: Future) -> Any:
         try:
@@ -168,7 +174,7 @@ class Processes(Crew):
     """So many processes of this machine, each with its part of the processors."""
 
     def __init__(self, count: int, device: Device) -> None:
-        share = Device(device.arch, device.threads or max(1, cores() // count))
+        share = replace(device, threads=device.threads or max(1, cores() // count))
         super().__init__(_new_pool(count), count, share)
 
     def replace(self, losses: int, error: BrokenExecutor) -> None:

@@ -13,17 +13,18 @@ from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.system.resources import cores
 from raymarch.system.versions import version_of
-from raymarch.tasks.device_thread import DEVICE_THREAD
+from raymarch.tasks.device_thread import DEVICE_THREAD, stop_device
 
 SLURM_SHARE = "SLURM_CPUS_PER_TASK"
 
 
 @dataclass(frozen=True)
 class Device:
-    """Device of a worker: `arch`, and `threads` of a CPU, None for the worker's share."""
+    """Device of a worker: `arch`, `threads` of a CPU, None for the worker's share, and `precision`, None for any."""
 
     arch: str = "auto"
     threads: int | None = None
+    precision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,12 @@ def _value_of(task: Task) -> Any:
 
 
 def _run(task: Task, threads: int | None) -> Any:
-    if runtime.started() is None:
-        runtime.start(task.device.arch, threads=threads)
+    running, precision = runtime.started(), task.device.precision
+    if running is not None and precision not in (None, running.precision):
+        stop_device()
+        running = None
+    if running is None:
+        runtime.start(task.device.arch, precision, threads)
     return task.function(task.item)
 
 

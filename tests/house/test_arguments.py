@@ -619,11 +619,24 @@ REFUSED = {
     "write_mesh": [
         of(rm.write_mesh, {"mesh": MESH, "path": "a.ply"}),
     ],
+    "render_many": [
+        of(rm.render_many, {"path": "v.h5", "cameras": [CAMERA]}, path=[[], ["v.h5"] * 5], executor=[0, "", 2.5]),
+    ],
     "render": [
         of(rm.render, camera=[[CAMERA, CAMERA]], background=[5]),
     ],
     "save": [
         of(rm.save),
+    ],
+    "sweep": [
+        of(
+            rm.sweep,
+            {"data": "set", "settings": {"rays": [64]}, "out": "sweep"},
+            settings=[[], {}, [3]],
+            preset=[5],
+            reading=[[1]],
+            executor=[0, ""],
+        ),
     ],
     "splat": [
         of(
@@ -886,6 +899,8 @@ RESULTS = {
     "Registration",
     "Rendering",
     "Report",
+    "Sweep",
+    "SweptFit",
     "TorchRendering",
 }
 RESULTS |= {"Solution", "release"}  # made by the package, not by its users; without arguments

@@ -49,7 +49,7 @@ def test_pictures_and_scores_have_the_bytes_of_one_process(file, tmp_path):
 def test_one_kind_of_workers_is_asked_for(verb, file, tmp_path):
     words = {
         "render": ["--orbit", "2", "--out", str(tmp_path / "out")],
-        "evaluate": [str(sets.write_set(tmp_path / "set"))],
+        "evaluate": [str(sets.write_set(tmp_path / "set")), "--split", "train"],
         "sweep": ["--set", "rays=64", "--out", str(tmp_path / "out")],
     }[verb]
     done = CliRunner().invoke(cli, [verb, str(file), *words, "--workers", "2", "--cluster", "local"])

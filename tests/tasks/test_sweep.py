@@ -90,12 +90,12 @@ def test_a_set_without_held_out_views_has_no_scores(data, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({}, "are 0 fits, want 1 to 1,000"),
+        ({}, "settings are 0 fits, want 1 to 1,000"),
         ({"rays": []}, "rays is \\[\\], want a list of one value or more"),
         ({"rays": "4096"}, "rays is '4096', want a list"),
         ({"seed": range(2000)}, "are 2,000 combinations, want at most 1,000"),
-        ([{"seed": 1}, {"seed": 1}], "two fits are alike"),
-        (3, "settings is 3, want values by the name of a setting"),
+        ([{"seed": 1}, {"seed": 1}], "have two fits that are alike"),
+        ([3], "settings are \\[3\\], want a list of changes"),
     ],
 )
 def test_what_is_no_sweep_is_refused(settings, told):
