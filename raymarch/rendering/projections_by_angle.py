@@ -9,29 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from raymarch.geometry.camera import Camera
-from raymarch.rendering.projector import Projector
 from raymarch.tasks.executors import Crew
 from raymarch.tasks.last_made import LastMade
 
 GROUPS = 8  # a power of two
 
 
+class Projecting(Protocol):
+    """What a worker projects with: an `rm.Projector` of its own process."""
+
+    def project(self, values: np.ndarray, views: Sequence[int]) -> np.ndarray: ...
+
+    def back(self, images: np.ndarray, views: Sequence[int]) -> np.ndarray: ...
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True)
 class Geometry:
-    """What a worker makes its projector of."""
+    """What a worker makes its projector of, and the class that does."""
 
+    make: Callable[..., Projecting]
     shape: tuple[int, ...]
     world_from_index: np.ndarray
     cameras: tuple[Camera, ...]
     quadrature: str
 
-    def projector(self) -> Projector:
+    def projector(self) -> Projecting:
         """A projector of all views in this process."""
-        return Projector(self.shape, self.world_from_index, self.cameras, self.quadrature)
+        return self.make(self.shape, self.world_from_index, self.cameras, self.quadrature)
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,7 @@ class Part:
     groups: tuple[tuple[int, ...], ...]  # views of each
 
 
-_last_projector: LastMade[Projector] = LastMade()
+_last_projector: LastMade[Projecting] = LastMade()
 
 
 def project_part(part: Part) -> np.ndarray:

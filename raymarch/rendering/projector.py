@@ -24,6 +24,7 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.kernels.field.copies import density_gradient_out, density_in
 from raymarch.kernels.integrator.passes import passes_of
 from raymarch.rendering.march_settings import March
+from raymarch.rendering.projections_by_angle import Geometry, Workers
 from raymarch.rendering.ray_batches import rays_of_camera
 from raymarch.solvers.linear import Operator
 from raymarch.tasks.executors import EXECUTOR, Where, open_crew
@@ -34,8 +35,6 @@ from raymarch.volumes.scalar_volume import AFFINE
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-    from raymarch.rendering.projections_by_angle import Workers
 
 QUADRATURES = {"exact": March(mode="x-ray-exact"), "joseph": March(mode="x-ray-joseph")}
 QUADRATURE = one_of(*QUADRATURES)
@@ -132,15 +131,13 @@ class Projector(Holder):
         executor: Executor | int | str,
     ) -> None:
         """Take workers on, until `close`."""
-        from raymarch.rendering.projections_by_angle import Geometry, Workers
-
         self.shape, self.images = tuple(shape), (len(cameras), cameras[0].height, cameras[0].width)
         self.cameras = tuple(cameras)
         running = runtime.started()
         device = Device(precision=None if running is None else running.precision)
         with ExitStack() as owners:
             crew = owners.enter_context(open_crew(executor, device))
-            geometry = Geometry(self.shape, np.array(world_from_index), self.cameras, quadrature)
+            geometry = Geometry(Projector, self.shape, np.array(world_from_index), self.cameras, quadrature)
             self._workers = Workers(geometry, crew)
             self._owners = owners.pop_all()
 
