@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,9 +78,12 @@ def sweep(
         base = settings_of_preset(preset, **limits)
     if workers.where is None:
         device.start()
-    with CountProgress("sweep", len(combine_settings(values))) as progress:
+    total = len(combine_settings(values))
+    there: list[SweptFit] = []
+    with CountProgress("sweep", total) as progress, _say_where_it_stands(out, total, there):
 
         def seen(one: SweptFit) -> None:
+            there.append(one)
             progress.advance()
             if not as_json:
                 output.print_result(_line(one))
@@ -92,6 +97,17 @@ def sweep(
         best = f", the best {found.best.name} with {found.best.psnr:.2f} dB" if found.best else ""
         output.print_result(f"{out}: {len(found.fits)} fits{best}")
     return 1 if any(one.error for one in found.fits) else 0
+
+
+@contextmanager
+def _say_where_it_stands(out: str, total: int, there: list[SweptFit]) -> Iterator[None]:
+    """Note of how to go on where Ctrl-C comes between."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if os.path.isdir(out):
+            output.print_note(f"{out}: has {len(there)} of {total} fits; the same command goes on with the others")
+        raise
 
 
 def values_of(pairs: tuple[str, ...]) -> dict[str, list[object]]:

@@ -11,6 +11,7 @@ import gc
 import logging
 import multiprocessing
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -33,6 +34,7 @@ ITEMS_A_WORKER = 2  # under way at once: none waits for the next
 UNKNOWN_WORKERS = 16  # of an executor that does not say how many it has
 MAX_LOSSES = 3  # of workers in a row, without a result between
 MAX_WORKERS = 1024
+GRACE_SECONDS = 3.0  # of a process that is told to end, for what it has open
 SCHEDULER_SECONDS = 10.0  # that a Dask scheduler may take to answer
 LOCAL = "local"  # in place of an address: a Dask cluster of its own on this machine
 
@@ -193,10 +195,13 @@ class Processes(Crew):
         at_work = [process for process in (pool._processes or {}).values() if process.is_alive()]
         idle = not pool._pending_work_items  # then each ends by itself, and writes what it compiled
         pool.shutdown(wait=idle, cancel_futures=True)
+        for process in [] if idle else at_work:
+            process.terminate()
         for process in at_work:
-            if not idle:
-                process.terminate()
-            process.join()
+            process.join(None if idle else GRACE_SECONDS)
+            if process.is_alive():  # with an item that it had taken before
+                process.kill()
+                process.join()
 
 
 def _new_pool(count: int) -> ProcessPoolExecutor:
@@ -204,8 +209,10 @@ def _new_pool(count: int) -> ProcessPoolExecutor:
 
 
 def _leave_interrupts() -> None:
-    """Ctrl-C of a terminal reaches all its processes: the one that asks says what becomes of it."""
+    """Leave Ctrl-C, which a terminal sends to all its processes, to the one that asks; SIGTERM ends what is at work, a
+    fit too, which would else end early and be scored."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
 def _has_result(future: Future) -> bool:

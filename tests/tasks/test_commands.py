@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -43,6 +44,18 @@ def test_pictures_and_scores_have_the_bytes_of_one_process(file, tmp_path):
         for more in ((), ("--workers", 2))
     ]
     assert scores[0] == scores[1]
+
+
+def test_a_sweep_says_each_fit_and_draws_them(tmp_path):
+    data = sets.write_set(tmp_path / "set")
+    words = ("--preset", "quick", "--set", "rays=64,128", "--set", "resolution=16", "--steps", 2, "--held-out", "train")
+    said = run("sweep", data, *words, "--out", tmp_path / "out").splitlines()
+    assert [line.split(":")[0] for line in said[:2]] == ["rays-64_resolution-16", "rays-128_resolution-16"]
+    assert all("dB, 2 steps in" in line for line in said[:2])
+    assert "2 fits, the best rays-" in said[2]
+    assert (tmp_path / "out" / "sweep.png").stat().st_size > 1000
+    told = json.loads(run("sweep", data, *words, "--out", tmp_path / "out", "--json"))
+    assert [fit["found"] for fit in told["fits"]] == [True, True]
 
 
 @pytest.mark.parametrize("verb", ["render", "evaluate", "sweep"])

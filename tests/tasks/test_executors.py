@@ -12,7 +12,7 @@ import jobs
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.tasks.executors import EXECUTOR, run_tasks
+from raymarch.tasks.executors import EXECUTOR, open_crew, run_tasks
 from raymarch.tasks.worker import SLURM_SHARE, Device, Task, own_share, run_task
 
 
@@ -56,6 +56,18 @@ def test_who_asks_no_more_leaves_no_process():
     process = next(results)
     results.close()
     assert wait_until_gone([process]) == []
+
+
+def test_a_process_that_does_not_end_is_ended(tmp_path):
+    with open_crew(2) as crew:
+        for _ in range(4):
+            crew.executor.submit(jobs.refuse_to_end, str(tmp_path))
+        end = time.monotonic() + 60
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+    processes = [int(file.name) for file in tmp_path.iterdir()]
+    assert len(processes) == 2
+    assert wait_until_gone(processes) == []
 
 
 def test_a_lost_worker_costs_its_item_alone(tmp_path):
