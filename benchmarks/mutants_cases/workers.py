@@ -24,11 +24,11 @@ FAULTS = [
         (EXECUTORS + "test_workers_that_are_lost_again_and_again_are_told",),
     ),
     Fault(
-        "a process at work is waited for where nobody asks any more",
+        "a process that does not end when it is told to goes on",
         "Processes.close",
-        "if not idle:",
-        "if idle:",
-        (EXECUTORS + "test_who_asks_no_more_leaves_no_process",),
+        "if process.is_alive():",
+        "if not process.is_alive():",
+        (EXECUTORS + "test_a_process_that_does_not_end_is_ended",),
     ),
     Fault(
         "a worker of another version goes on",
