@@ -141,7 +141,7 @@ def split_values(text: str) -> list[str]:
 def _line(one: SweptFit) -> str:
     if one.error:
         return f"{one.name}: {one.error}"
-    score = "no held-out views" if one.psnr is None else f"PSNR {one.psnr:.2f} dB"
+    score = f"no score ({one.unscored})" if one.psnr is None else f"PSNR {one.psnr:.2f} dB"
     kept = ", of an earlier sweep" if one.found else ""
     return f"{one.name}: {score}, {one.steps} steps in {one.seconds:.0f} s{kept}"
 

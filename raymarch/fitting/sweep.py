@@ -42,7 +42,7 @@ from raymarch.tasks.worker import Device
 TABLE, RECORD, VOLUME_FILE = "sweep.csv", "fit.json", "volume.h5"
 MAX_FITS = 1000
 MAX_NAME = 80  # characters of a fit's folder
-COLUMNS = ("psnr", "ssim", "seconds", "steps", "ended", "volume", "error")
+COLUMNS = ("psnr", "ssim", "seconds", "steps", "ended", "volume", "error", "unscored")
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class SweptFit:
         seconds: of its steps, without what compiling took.
         steps, ended: how many it took, and how it ended.
         error: why there is no volume; "" where there is.
+        unscored: why there is a volume and no score; "" where there is one.
         found: whether an earlier sweep had finished it.
     """
 
@@ -69,6 +70,7 @@ class SweptFit:
     steps: int = 0
     ended: str = ""
     error: str = ""
+    unscored: str = ""
     found: bool = field(default=False, compare=False)
 
 
@@ -275,27 +277,27 @@ def make_fit(task: FitToMake) -> SweptFit:
         views = load_views(task.data, task.split, **task.reading)  # type: ignore[arg-type]
         result = fit(views, task.settings)
         path = folder / VOLUME_FILE
+        (folder / RECORD).unlink(missing_ok=True)  # of other settings: it must not tell of the volume that comes now
         save(result.volume, path, True)
         row = replace(row, volume=str(path), seconds=result.seconds, ended=result.ended)
         row = replace(row, steps=int(result.volume.provenance["steps"]))
-        scores = _scores(task, result.volume)
     except RaymarchError as error:
         return replace(row, error=str(error))
-    row = replace(row, **scores)  # type: ignore[arg-type]
+    row = _scored(row, task, result.volume)
     if not cut_short(result.ended):
         with replace_file(folder / RECORD) as new:
             new.write_text(json.dumps({"key": task.key, **_plain(row)}, indent=1))
     return row
 
 
-def _scores(task: FitToMake, volume: Any) -> dict[str, float | None]:
-    """Scores on the held-out views; none where the set has no such split."""
+def _scored(row: SweptFit, task: FitToMake, volume: Any) -> SweptFit:
+    """The row with its scores on the held-out views, or with why it has none, such as a set without that split."""
     try:
         views = load_views(task.data, task.held_out, for_fit=False, **task.reading)  # type: ignore[arg-type]
-    except RaymarchError:
-        return {}
-    scored = evaluate(volume, views, march=march_of(task.settings))
-    return {"psnr": scored.psnr, "ssim": scored.ssim}
+        scored = evaluate(volume, views, march=march_of(task.settings))
+    except RaymarchError as error:
+        return replace(row, unscored=str(error))
+    return replace(row, psnr=scored.psnr, ssim=scored.ssim)
 
 
 def _finished(task: FitToMake) -> SweptFit | None:
@@ -307,10 +309,11 @@ def _finished(task: FitToMake) -> SweptFit | None:
         told = read_json(record)
         if not isinstance(told, dict) or told.pop("key", None) != task.key:
             return None
-        found = SweptFit(**{**told, "changes": task.changes, "found": True})
+        place = str(Path(task.folder) / VOLUME_FILE)  # the folder may have been moved
+        found = SweptFit(**{**told, "volume": place, "changes": task.changes, "found": True})
     except (RaymarchError, TypeError):
         return None
-    return found if found.volume and os.path.isfile(found.volume) else None
+    return found if os.path.isfile(found.volume) else None
 
 
 def _require_folder(folder: Path) -> None:

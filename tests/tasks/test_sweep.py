@@ -85,6 +85,28 @@ def test_a_fit_that_cannot_be_made_is_a_row(data, tmp_path):
 def test_a_set_without_held_out_views_has_no_scores(data, tmp_path):
     found = rm.sweep(data, [{}], **how(data, tmp_path / "out") | {"held_out": "test"})
     assert (found.best, found.fits[0].psnr, found.fits[0].error) == (None, None, "")
+    assert "there is no transforms_test.json" in found.fits[0].unscored
+    assert rows_of(tmp_path / "out")[0]["unscored"] == found.fits[0].unscored
+
+
+def test_a_record_tells_of_no_later_volume(data, tmp_path, monkeypatch):
+    (one,) = rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out")).fits
+    changed = rm.preset("quick", steps=4, resolution=16, rays=64)
+    monkeypatch.setattr("raymarch.fitting.sweep.evaluate", lambda *_, **__: pytest.fail("cut off before its record"))
+    with pytest.raises(pytest.fail.Exception):
+        rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out") | {"preset": changed})
+    monkeypatch.undo()
+    assert rm.load(one.volume).provenance["steps"] == 4
+    (again,) = rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out")).fits
+    assert (again.found, rm.load(again.volume).provenance["steps"]) == (False, 3)
+
+
+def test_a_sweep_that_was_moved_is_found(data, tmp_path):
+    rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out"))
+    (tmp_path / "out").rename(tmp_path / "moved")
+    (one,) = rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "moved")).fits
+    assert one.found
+    assert Path(one.volume).parent.parent == tmp_path / "moved"
 
 
 @pytest.mark.parametrize(
