@@ -7,6 +7,7 @@ Dask gives them to another.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import multiprocessing
@@ -90,12 +91,9 @@ def open_crew(where: Executor | int | str, device: Device | None = None) -> Iter
             processes.close()
     elif isinstance(where, str):
         with _dask_client(where) as client:
-            crew = Crew(client.get_executor(pure=False), sum(client.nthreads().values()), device)
-            try:
-                yield crew
-            finally:
-                with suppress(Exception):  # of a cluster that is gone
-                    client.run(stop_device, on_error="ignore")
+            yield Crew(client.get_executor(pure=False), sum(client.nthreads().values()), device)
+            with suppress(Exception):  # of a cluster that is gone
+                client.run(_stop_worker, on_error="ignore")  # not after Ctrl-C: it would wait for what is at work
     else:
         yield Crew(where, getattr(where, "_max_workers", None), device)
 
@@ -213,6 +211,11 @@ def _leave_interrupts() -> None:
     fit too, which would else end early and be scored."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
+async def _stop_worker() -> None:
+    """`stop_device` of a Dask worker, whose own thread goes on meanwhile: its scheduler would take it for lost."""
+    await asyncio.to_thread(stop_device)
 
 
 def _has_result(future: Future) -> bool:
