@@ -11,8 +11,10 @@ import asyncio
 import gc
 import logging
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -203,7 +205,20 @@ class Processes(Crew):
 
 
 def _new_pool(count: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_leave_interrupts)
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_begin_process)
+
+
+def _begin_process() -> None:
+    """Begin a worker process, which ends with the one that asks, however that ends."""
+    _leave_interrupts()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()  # a process that is killed says nothing to its children
+    os._exit(1)
 
 
 def _leave_interrupts() -> None:

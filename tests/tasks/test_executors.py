@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -68,6 +70,24 @@ def test_a_process_that_does_not_end_is_ended(tmp_path):
     processes = [int(file.name) for file in tmp_path.iterdir()]
     assert len(processes) == 2
     assert wait_until_gone(processes) == []
+
+
+def test_processes_end_with_one_that_is_killed(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import jobs\nfrom raymarch.tasks.executors import run_tasks\n"
+        f"if __name__ == '__main__':\n    list(run_tasks(jobs.refuse_to_end, [{str(tmp_path / 'at_work')!r}] * 2, 2))\n"
+    )
+    (tmp_path / "at_work").mkdir()
+    path = os.pathsep.join(sys.path)
+    asking = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": path})
+    end = time.monotonic() + 60
+    while len(processes := list((tmp_path / "at_work").iterdir())) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    asking.kill()
+    asking.wait()
+    assert len(processes) == 2
+    assert wait_until_gone([int(file.name) for file in processes]) == []
 
 
 def test_a_lost_worker_costs_its_item_alone(tmp_path):
