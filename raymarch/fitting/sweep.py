@@ -29,7 +29,7 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.report import cut_short, march_of
 from raymarch.fitting.settings.settings import NAMED_SETTINGS, FitSettings, change_settings, preset
 from raymarch.html.card import card_html, html_of, table_html
-from raymarch.io.files.atomic import replace_file
+from raymarch.io.files.atomic import replace_file, system_refusals
 from raymarch.io.files.authorship import require_other
 from raymarch.io.files.lock import lock_file
 from raymarch.io.files.strict import read_json
@@ -193,7 +193,8 @@ def sweep(
         place = os.path.abspath(folder / name)
         tasks.append(FitToMake(source, changed, changes, place, key, split, held_out, reading or {}))
     with ExitStack() as owners:
-        folder.mkdir(parents=True, exist_ok=True)
+        with system_refusals(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         owners.enter_context(lock_file(folder / TABLE, "choose another folder"))
         done = {task.folder: found for task in tasks if (found := _finished(task)) is not None}
         for found in done.values():
@@ -271,9 +272,10 @@ def make_fit(task: FitToMake) -> SweptFit:
             f"{missing}: the worker on {platform.node()} does not see it; put it where all workers see it by that path,"
             " or take workers on this machine alone"
         )
-    folder.mkdir(exist_ok=True)
     row = SweptFit(folder.name, task.changes)
     try:
+        with system_refusals(folder):
+            folder.mkdir(exist_ok=True)
         views = load_views(task.data, task.split, **task.reading)  # type: ignore[arg-type]
         result = fit(views, task.settings)
         path = folder / VOLUME_FILE

@@ -141,6 +141,18 @@ def test_a_folder_of_other_things_is_left_alone(data, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
+def test_a_place_that_is_taken_is_one_line(data, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(rm.RaymarchError, match="file"):
+        rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "file" / "out"))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / TABLE).write_text("")
+    (tmp_path / "out" / "seed-1").write_text("mine")
+    (one,) = rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out")).fits
+    assert "seed-1" in one.error
+    assert (tmp_path / "out" / "seed-1").read_text() == "mine"
+
+
 def test_words_of_the_command_are_values():
     assert values_of(("rays=4096,8192", "levels=((0,0.5),(0.4,1)),((0,1),)", "loss=squared,huber")) == {
         "rays": [4096, 8192],
