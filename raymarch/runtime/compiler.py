@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import time
+import traceback
 from collections.abc import Callable
 from textwrap import TextWrapper
 from typing import Any
@@ -31,6 +33,7 @@ def spare_work(flow: bool) -> None:
     of the flow of control in our own kernels."""
     with contextlib.suppress(ImportError, AttributeError):  # where Taichi has moved what this stands on
         _read_sources_once()
+        _word_no_places()
         _watch_compiling(flow)
 
 
@@ -95,6 +98,49 @@ def _read_sources_once() -> None:
     kernel_impl.getsourcefile = _memoise(kernel_impl.getsourcefile, lambda function: (function, None))
     tracing.ASTTransformerContext.get_pos_info = _memoise(tracing.ASTTransformerContext.get_pos_info, _place)
     tracing.TextWrapper = ShortWrapper
+
+
+def _word_no_places() -> None:
+    """Have Taichi trace functions of this package without a word on the place of each of their expressions.
+
+    It notes the place for messages of its compiler, which has nothing to say of functions that are tested: a third of
+    what tracing takes. Errors found while tracing name their place as before, and functions of users are traced as
+    before, so that all their errors do.
+    """
+    from taichi.lang import impl
+    from taichi.lang.ast.ast_transformer import ASTTransformer
+    from taichi.lang.ast.ast_transformer_utils import Builder
+    from taichi.lang.exception import TaichiCompilationError, handle_exception_from_cpp
+
+    with_place, builders = Builder.__call__, dict[type, Callable[..., Any] | None]()
+
+    def without_place(self: Any, context: Any, node: Any) -> Any:
+        kind = type(node)
+        if kind is ast.FunctionDef:  # as a whole its place is noted
+            context.is_ours = _is_function_of_ours(context) and type(self) is ASTTransformer
+        if kind not in builders:
+            builders[kind] = getattr(ASTTransformer, f"build_{kind.__name__}", None)
+        build = builders[kind]
+        if build is None or kind is ast.FunctionDef or not getattr(context, "is_ours", False):
+            return with_place(self, context, node)
+        try:
+            return build(context, node)
+        except Exception as error:
+            if impl.get_runtime().print_full_traceback or context.raised or not isinstance(node, (ast.stmt, ast.expr)):
+                raise
+            context.raised = True
+            known, place = handle_exception_from_cpp(error), context.get_pos_info(node)
+            if isinstance(known, TaichiCompilationError):
+                raise type(known)(f"{place}{known}") from None
+            raise TaichiCompilationError(f"{place}{traceback.format_exc()}") from None
+
+    Builder.__call__ = without_place
+
+
+def _is_function_of_ours(context: Any) -> bool:
+    """Whether what is traced is a function of this package."""
+    function = getattr(context.func, "func", None)
+    return function is not None and function.__module__.startswith("raymarch.")
 
 
 class ShortWrapper(TextWrapper):

@@ -1,5 +1,5 @@
-"""Laws: that Taichi reads its functions' sources once changes no word of what it says of them; and only our own
-kernels are compiled without its analysis of flow."""
+"""Laws: that Taichi reads its functions' sources once, and words no place of ours unless there is an error, changes no
+word of what it says of them; and only our own kernels are compiled without its analysis of flow."""
 
 from __future__ import annotations
 
@@ -84,6 +84,95 @@ def test_a_mistake_in_a_kernel_is_shown_where_it_is():
 
     with pytest.raises(TaichiCompilationError, match=r'test_tracing.py", line \d+, in mistaken:\n +print\(nowhere\)'):
         mistaken()
+
+
+def unknown_name():
+    x = 1.0
+    while x < 2.0:
+        x += nowhere  # noqa: F821
+    return x
+
+
+def wrong_shape():
+    x = ti.Vector([1.0, 2.0])
+    for i in range(3):
+        if i > 1:
+            x = ti.Vector([1.0, 2.0, 3.0])
+    return x[0]
+
+
+def python_of_its_own():
+    x = ti.static(1 // 0)
+    return x
+
+
+def unsupported():
+    x = 1.0
+    try:
+        x = 2.0
+    except ValueError:
+        x = 3.0
+    return x
+
+
+def unsupported_value():
+    x = f"{1.0}"
+    return x + 1
+
+
+MISTAKES = (unknown_name, python_of_its_own, unsupported, unsupported_value)
+
+
+def error_of(function, module, monkeypatch, in_kernel):
+    """Error of a kernel that is, or calls, a function that says it is of `module`."""
+    monkeypatch.setattr(function, "__module__", module)
+
+    def calls():
+        inner()
+
+    inner = ti.func(function)
+    with pytest.raises(TaichiCompilationError) as caught:
+        ti.kernel(function if in_kernel else calls)()
+    return type(caught.value), str(caught.value)
+
+
+def test_what_is_wrong_in_a_function_of_ours_as_a_whole_names_the_function(monkeypatch):
+    """Shapes are looked at after tracing, where only users' functions have a place for each expression."""
+    ours = error_of(wrong_shape, "raymarch.kernels", monkeypatch, in_kernel=False)[1]
+    assert "in wrong_shape:" in ours and "cannot assign" in ours
+    theirs = error_of(wrong_shape, "elsewhere", monkeypatch, in_kernel=False)[1]
+    assert "x = ti.Vector([1.0, 2.0, 3.0])" in theirs
+
+
+@pytest.mark.parametrize("in_kernel", [True, False], ids=["kernel", "function"])
+@pytest.mark.parametrize("function", MISTAKES, ids=lambda function: function.__name__)
+def test_a_mistake_in_a_function_of_ours_is_shown_as_one_of_a_user(function, in_kernel, monkeypatch):
+    ours = error_of(function, "raymarch.kernels", monkeypatch, in_kernel)
+    theirs = error_of(function, "elsewhere", monkeypatch, in_kernel)
+    assert ours[0] == theirs[0] and "test_tracing.py" in ours[1]
+    assert "Traceback" in ours[1] or ours[1] == theirs[1]  # a traceback names the functions that it went through
+
+
+def test_only_expressions_of_ours_go_without_their_place(monkeypatch):
+    placed = []
+    place = ast_transformer_utils.ASTTransformerContext.get_pos_info
+    monkeypatch.setattr(
+        ast_transformer_utils.ASTTransformerContext,
+        "get_pos_info",
+        lambda context, node: placed.append(type(node)) or place(context, node),
+    )
+
+    def add():
+        x = 1.0
+        x = x * 2.0 + 1.0
+
+    counts = []
+    for module in ("elsewhere", "raymarch.kernels"):
+        monkeypatch.setattr(add, "__module__", module)
+        ti.kernel(add)()
+        counts.append(len(placed))
+        placed.clear()
+    assert counts[0] > 5 and counts[1] <= 3  # the function as a whole
 
 
 class Program:
