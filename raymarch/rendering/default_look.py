@@ -11,6 +11,7 @@ from raymarch.geometry.clip import Clip
 from raymarch.rendering.march_settings import March, march_for, table_of
 from raymarch.rendering.shading import Shading
 from raymarch.volumes.default_table import default_table, has_values_alone, table_of_kind
+from raymarch.volumes.file_volume import FileVolume
 from raymarch.volumes.scalar_volume import ScalarVolume
 from raymarch.volumes.transfer_function import TransferFunction
 from raymarch.volumes.value_kind import MIN_RELATIVE_RANGE, ValueKind, kind_of, lattice_indices, values_at
@@ -69,7 +70,7 @@ def default_look(volume: AnyVolume, march: March | None = None) -> DefaultLook:
     if not has_values_alone(seen):
         return DefaultLook(march_for(seen, march), seen.background)
     background = SCAN_BACKGROUND if tuple(seen.background) == VOLUME_BACKGROUND else seen.background
-    world, unit = (volume.world, volume.unit) if isinstance(volume, ScalarVolume) else ("", "")
+    world, unit = (volume.world, volume.unit) if isinstance(volume, ScalarVolume | FileVolume) else ("", "")
     front = FRONT_DIRECTIONS[world]
     if table_of(seen) is not None:  # as its fit left it
         return DefaultLook(march_for(seen, march), seen.background, DEFAULT_UP, front)

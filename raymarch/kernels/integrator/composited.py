@@ -20,7 +20,7 @@ from raymarch.kernels.field.tables import (
     shade_of,
     slope_of,
 )
-from raymarch.kernels.integrator.integrand import Integrand
+from raymarch.kernels.integrator.integrand import KEPT_NUMBERS, Integrand
 from raymarch.kernels.integrator.lookahead import LOOKAHEAD_FRACTION, optical_depth_gradient, pass_sample
 from raymarch.kernels.integrator.loops import along_steps, move_of
 from raymarch.kernels.integrator.mode import composite, contributes, is_alive
@@ -118,6 +118,26 @@ def value(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti
     if weight != 0 and contributes(scene.variant, weight, ray.min_weight):
         state.sum += weight * scene.integrand.quantity.read(scene, ray, at, shade)
     state.T = T_after
+
+
+@ti.func
+def pause(scene: ti.template(), state: ti.template()):
+    """T and the sums, as numbers."""
+    numbers = ti.Vector.zero(float, KEPT_NUMBERS)
+    numbers[0] = state.T
+    for c in ti.static(range(lanes_of(scene))):
+        numbers[ti.static(1 + c)] = state.sum[c]
+    return numbers
+
+
+@ti.func
+def resume(scene: ti.template(), numbers):
+    """T and the sums again."""
+    state = start(scene, numbers)
+    state.T = numbers[0]
+    for c in ti.static(range(lanes_of(scene))):
+        state.sum[c] = numbers[ti.static(1 + c)]
+    return state
 
 
 @ti.func
@@ -240,4 +260,5 @@ def composited(
     whole = Integrand(
         name, start, value, goes_on, finish, start_pull, pull, start_push, push, finish_push, sloped, quantity
     )
+    whole = replace(whole, pause=pause, resume=resume)
     return replace(whole, ahead=replace(whole, value=value_ahead, goes_on=goes_on_ahead))

@@ -6,6 +6,8 @@ from typing import Any
 
 import taichi as ti
 
+KEPT_NUMBERS = 4  # of a ray's state
+
 
 @dataclass(frozen=True)
 class Integrand:
@@ -28,6 +30,9 @@ class Integrand:
         sloped: whether the value itself reads the slope of the raw density.
         quantity: what is composited, of an integrand that is a mean by the mode's rule.
         ahead: integrand that finds what light behind a sample is worth, for modes that look ahead.
+        pause: (scene, state) -> up to `KEPT_NUMBERS` numbers that are the state, while a ray waits for the next part of
+            a volume that is on the device a part at a time (`parts`); None where it cannot wait.
+        resume: (scene, numbers) -> that state again.
     """
 
     name: str
@@ -43,6 +48,8 @@ class Integrand:
     sloped: bool = False
     quantity: Any = None
     ahead: "Integrand | None" = None
+    pause: Callable | None = None
+    resume: Callable | None = None
 
 
 @ti.func

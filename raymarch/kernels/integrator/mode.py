@@ -29,6 +29,20 @@ def unclamped(T):
 
 
 @dataclass(frozen=True)
+class InParts:
+    """How a mode marches a volume that is on the device a part at a time (`kernels/integrator/parts`).
+
+    Attributes:
+        at_cell: what is done in a cell, (scene, ray, seg, spot, t, out, state); None where samples are those of steps.
+        image, distance: integrands in place of the mode's own, of one that looks for a sample first.
+    """
+
+    at_cell: Callable | None = None
+    image: Integrand | None = None
+    distance: Integrand | None = None
+
+
+@dataclass(frozen=True)
 class Mode:
     """Mode: a compositing rule, its tangent and its adjoint, `@ti.func`s of the numbers of one sample; and what is not
     as of all that composite along steps: the samples' traversal, and integrands of its image, distance and normal.
@@ -64,6 +78,8 @@ class Mode:
         parameters: groups of numbers of its own that it reads at run time, such as "iso".
         no_gradient: why it has no gradient, and what to do instead; empty where it has.
         no_image: the same of the image.
+        in_parts: how it marches a volume larger than memory, part by part; None where it does not. By steps if not
+            given.
 
     Raises RaymarchError for a part that is missing or of another kind; before the first march of a mode of one's own,
     for derivatives that are not those of its rule.
@@ -100,6 +116,7 @@ class Mode:
     parameters: tuple[str, ...] = ()
     no_gradient: str = ""
     no_image: str = ""
+    in_parts: InParts | None = InParts()
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:

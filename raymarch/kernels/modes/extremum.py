@@ -5,7 +5,7 @@ another order; of equals the first along the ray wins. Gradients are those of th
 has samples; a ray that has none is 0 in all channels, with T 1.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import taichi as ti
 
@@ -13,9 +13,11 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.integrator.colour import image_of
 from raymarch.kernels.integrator.composited import Quantity
+from raymarch.kernels.integrator.distance import write_depth
 from raymarch.kernels.integrator.found import FOUND
+from raymarch.kernels.integrator.integrand import Integrand, always
 from raymarch.kernels.integrator.loops import at_step, close_ends, leave_segment, open_ends
-from raymarch.kernels.integrator.mode import Mode
+from raymarch.kernels.integrator.mode import InParts, Mode
 from raymarch.kernels.integrator.sample import (
     LONG_GROUP_SAMPLES,
     NO_PLACE,
@@ -143,9 +145,48 @@ def push(
     return move.x * seen.slope * ti.Vector.one(float, 3)
 
 
+# In parts of a volume: the best sample so far is looked for as any sum is added up.
+
+
+@ti.func
+def start_winner(scene: ti.template(), ray: ti.template()):
+    return ti.Struct(best=ti.cast(0.0, float), t=ti.cast(0.0, float), found=ti.cast(0.0, float))
+
+
+@ti.func
+def compare(scene: ti.template(), ray: ti.template(), at: ti.template(), state: ti.template()):
+    more = scene.variant.mode.sign * (at.x - state.best) > 0
+    if at.width > 0 and (state.found == 0 or more):
+        state.best, state.t, state.found = at.x, at.t, ti.cast(1.0, float)
+
+
+@ti.func
+def finish_winner(scene: ti.template(), ray: ti.template(), state: ti.template()):
+    value = activation.density(scene.variant, state.best) * ray.inverse_scale * state.found
+    scene.rays.image[ray.r] = ti.Vector([value, value, value, 1.0 - state.found])
+
+
+@ti.func
+def finish_distance(scene: ti.template(), ray: ti.template(), state: ti.template()):
+    write_depth(scene, ray, state.found > 0, state.t, state.found)
+
+
+@ti.func
+def pause(scene: ti.template(), state: ti.template()):
+    return ti.Vector([state.best, state.t, state.found, 0.0])
+
+
+@ti.func
+def resume(scene: ti.template(), numbers):
+    return ti.Struct(best=numbers[0], t=numbers[1], found=numbers[2])
+
+
+WINNER = Integrand("winner", start_winner, compare, always, finish_winner, pause=pause, resume=resume)
+PARTS = InParts(image=WINNER, distance=replace(WINNER, finish=finish_distance))
 HOW = {
     "colour": False, "background": False, "ends": False, "has_normals": False,
     "search": find_winners, "traverse": to_winner, "image": image_of(Quantity(3, read, look, pull, push)),
+    "in_parts": PARTS,
 }  # fmt: skip
 MAXIMUM = Extremum("maximum", **FOUND, **HOW)
 MINIMUM = Extremum("minimum", **FOUND, **HOW, sign=-1.0)

@@ -13,14 +13,15 @@ import taichi as ti
 
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import cell_index
+from raymarch.kernels.field.cell import corners_of_cell
 from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.found import FOUND
 from raymarch.kernels.integrator.lit import LIT_IMAGE, LIT_NORMAL
 from raymarch.kernels.integrator.loops import visit
-from raymarch.kernels.integrator.mode import Mode
+from raymarch.kernels.integrator.mode import InParts, Mode
 from raymarch.kernels.integrator.scene import PULL, PUSH
-from raymarch.kernels.rays.first_hit import find_hits, hit_of, slope_at_hit
+from raymarch.kernels.rays.first_hit import cubic_of, find_hits, first_root, hit_of, side_of, slope_at_hit
 
 
 @ti.func
@@ -70,6 +71,33 @@ def hit_tangent(scene: ti.template(), ray: ti.template(), at: ti.template(), S, 
         total.first[e] = ahead * by_level
 
 
+@ti.func
+def at_cell(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), spot: ti.template(), t, out, state: ti.template()
+):
+    """The hit, if it is in this cell of a part of the volume; else the side of the level that the ray is on."""
+    own, level = spot.cell + seg.first, scene.rays.iso[None]
+    v, u = corners_of_cell(scene.grid.density, cell_index(scene.grid, own)) - level, ti.cast(-1.0, float)
+    low = side_of(v.min())
+    if low == side_of(v.max()):
+        if low * spot.side < 0:
+            u = ti.cast(0.0, float)
+        spot.side = low
+    else:
+        c = cubic_of(v, seg.entry + t * seg.way - spot.cell, (out - t) * seg.way)
+        if spot.side == 0:
+            spot.side = side_of(c[0])
+        u = first_root(c, spot.side)
+    if u >= 0 and state.T > 0:
+        hit = t + u * (out - t)
+        f, none, one = seg.entry + hit * seg.way - spot.cell, ti.cast(0.0, float), ti.cast(1.0, float)
+        S, _by_level = slope_at_hit(scene.grid, own, f, ray.d)
+        at = ti.Struct(
+            s=0, k=0, box=0, scale=one, cell=own, f=f, t=seg.near + hit, width=none, x=level + ray.shift, slope=S
+        )
+        scene.integrand.value(scene, ray, at, state)
+
+
 ISOSURFACE = Mode(
     "isosurface",
     **FOUND,
@@ -83,4 +111,5 @@ ISOSURFACE = Mode(
     boxes=False,
     ndc=False,
     parameters=("iso",),
+    in_parts=InParts(at_cell),
 )

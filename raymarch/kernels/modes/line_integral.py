@@ -22,8 +22,8 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.integrator.distance import MIN_OPACITY, distance, gradient_of_sums, write_depth
 from raymarch.kernels.integrator.integrand import Integrand, always
-from raymarch.kernels.integrator.loops import along_cells, along_planes, move_of
-from raymarch.kernels.integrator.mode import MAX_TRANSMITTANCE, Mode, unclamped
+from raymarch.kernels.integrator.loops import along_cells, along_planes, move_of, whole_cell
+from raymarch.kernels.integrator.mode import MAX_TRANSMITTANCE, InParts, Mode, unclamped
 from raymarch.kernels.modes.x_ray import adjoint, composite, tangent
 from raymarch.kernels.numeric import clamp_high, exp
 from raymarch.kernels.rays.cells import segment_of
@@ -245,7 +245,51 @@ def finish_push_depth(scene: ti.template(), ray: ti.template(), state: ti.templa
         scene.out[ray.r, e] = moved
 
 
-IMAGE = Integrand("line integral", start, value, always, finish, start_pull, pull, start_push, push, finish_push)
+# In parts of a volume: the sum so far, or both sums of depth, is all that a ray carries.
+
+
+@ti.func
+def pause(scene: ti.template(), state: ti.template()):
+    return ti.Vector([state.total, 0.0, 0.0, 0.0])
+
+
+@ti.func
+def resume(scene: ti.template(), numbers):
+    return ti.Struct(total=numbers[0])
+
+
+@ti.func
+def pause_depth(scene: ti.template(), state: ti.template()):
+    return ti.Vector([state.weights, state.moment, 0.0, 0.0])
+
+
+@ti.func
+def resume_depth(scene: ti.template(), numbers):
+    return ti.Struct(weights=numbers[0], moment=numbers[1])
+
+
+@ti.func
+def at_cell(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), spot: ti.template(), t, out, state: ti.template()
+):
+    nothing = ti.Struct(none=0)
+    whole_cell(scene, ray, seg, spot.cell, t, out, state, nothing, nothing)
+
+
+IMAGE = Integrand(
+    "line integral",
+    start,
+    value,
+    always,
+    finish,
+    start_pull,
+    pull,
+    start_push,
+    push,
+    finish_push,
+    pause=pause,
+    resume=resume,
+)
 DEPTH = Integrand(
     "depth of a line integral",
     start_depth,
@@ -257,12 +301,15 @@ DEPTH = Integrand(
     start_push_depth,
     push_depth,
     finish_push_depth,
+    pause=pause_depth,
+    resume=resume_depth,
 )
 RULE = {"composite": composite, "tangent": tangent, "adjoint": adjoint, "power": 0}
 HOW = {
     "colour": False, "background": False, "ends": False, "step": False, "has_normals": False,
     "image": IMAGE, "distance": DEPTH,
 }  # fmt: skip
-X_RAY_EXACT = LineIntegral("x-ray-exact", **RULE, **HOW, traverse=along_cells)
-X_RAY_JOSEPH = LineIntegral("x-ray-joseph", **RULE, **HOW, traverse=along_planes)
-AVERAGE = LineIntegral("average", **RULE, **HOW, traverse=along_cells, mean=True)
+BY_CELLS = InParts(at_cell)
+X_RAY_EXACT = LineIntegral("x-ray-exact", **RULE, **HOW, traverse=along_cells, in_parts=BY_CELLS)
+X_RAY_JOSEPH = LineIntegral("x-ray-joseph", **RULE, **HOW, traverse=along_planes, in_parts=None)
+AVERAGE = LineIntegral("average", **RULE, **HOW, traverse=along_cells, in_parts=BY_CELLS, mean=True)

@@ -18,6 +18,7 @@ from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.touched import mark
 from raymarch.kernels.integrator.colour import IMAGE
 from raymarch.kernels.integrator.loops import end_adjoint, end_tangent, leave_segment, visit
+from raymarch.kernels.integrator.mode import InParts
 from raymarch.kernels.integrator.scene import LEVEL, PULL, PUSH, VALUE, segment_of
 from raymarch.kernels.modes.transfer import TRANSFER
 from raymarch.kernels.rays.cells import cell_at, exit_of, is_empty, is_inside, leave_empty, next_cell
@@ -202,4 +203,24 @@ def interval_end_adjoint(
         end_adjoint(scene, ray, seg, end.t, end.face, d_t, total)
 
 
-PREINTEGRATED = replace(TRANSFER, image=IMAGE, traverse=along_knots, level_ends=True, plain=TRANSFER, step=False)
+@ti.func
+def at_cell(
+    scene: ti.template(), ray: ti.template(), seg: ti.template(), spot: ti.template(), t, out, state: ti.template()
+):
+    """What a ray has of a cell of a part of the volume."""
+    v = corners_of_cell(scene.grid.density, cell_index(scene.grid, spot.cell + seg.first))
+    i, j = intervals_of(scene.grid, scene.rays, scene.variant, v)
+    if i != j or not is_clear(scene.rays.table, i):
+        nothing = ti.Struct(none=0)
+        cut_cell(scene, ray, seg, spot.cell, v, i, j, t, out, seg.enters, seg.leaves, state, nothing, nothing)
+
+
+PREINTEGRATED = replace(
+    TRANSFER,
+    image=IMAGE,
+    traverse=along_knots,
+    level_ends=True,
+    plain=TRANSFER,
+    step=False,
+    in_parts=InParts(at_cell),
+)

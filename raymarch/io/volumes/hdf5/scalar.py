@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from raymarch.io.files.hdf5 import RESTORE_CURE, attributes, open_hdf5
 from raymarch.io.volumes.format import require_one_place
 from raymarch.io.volumes.hdf5.provenance import provenance_of, provenance_text
 from raymarch.io.volumes.hdf5.schema import digest_of, naming, require_place
-from raymarch.io.volumes.source import Source, volume_of
+from raymarch.io.volumes.source import Slices, Source, volume_of
 from raymarch.io.volumes.summary import ScalarSummary
 from raymarch.views.views import require_colour
 from raymarch.volumes.scalar_volume import TYPE_SIZES, ScalarVolume
@@ -124,6 +125,20 @@ def describe(path: str | os.PathLike[str]) -> ScalarSummary:
     """Summary of a scalar volume's file, read without its values."""
     with _scalar_file(path, ("values",)) as (file, notes):
         return ScalarSummary.of_source(_source(file, notes, path), Path(path))
+
+
+def source(path: Path, selection: Selection) -> Source:
+    """Source of a file, which is opened for each part that is read of it, without the check of its digest."""
+    with _scalar_file(path, ("values",)) as (file, notes):
+        require_one_place(selection, path)
+        found = _source(file, notes, path)
+
+    def read(slices: Slices) -> np.ndarray:
+        with open_hdf5(path, FORMAT, VERSION, DATASETS, streamed=("values",)) as file:
+            values: np.ndarray = file["values"][slices[::-1]].T
+            return values
+
+    return replace(found, read=read)
 
 
 def _source(file: h5py.File, notes: Notes, path: str | os.PathLike[str]) -> Source:
