@@ -98,6 +98,8 @@ if TYPE_CHECKING:
     from raymarch.registration.register import Registration as Registration
     from raymarch.registration.register import register as register
     from raymarch.rendering.march_settings import March as March
+    from raymarch.rendering.out_of_core import OutOfCoreForecast as OutOfCoreForecast
+    from raymarch.rendering.out_of_core import OutOfCoreRenderer as OutOfCoreRenderer
     from raymarch.rendering.projector import Projector as Projector
     from raymarch.rendering.render_many import render_many as render_many
     from raymarch.rendering.renderer import Renderer as Renderer
@@ -183,6 +185,7 @@ _HOME = {
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
     "rendering.march_settings": ["March"],
+    "rendering.out_of_core": ["OutOfCoreForecast", "OutOfCoreRenderer"],
     "rendering.projector": ["Projector"],
     "rendering.render_many": ["render_many"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ from raymarch.cli import frame_files as clips
 from raymarch.cli import modes, options, output, set_options
 from raymarch.cli.device_options import Device, device_options
 from raymarch.cli.frame_files import Clip, Images
-from raymarch.cli.option_kinds import require_not_given
+from raymarch.cli.option_kinds import Gigabytes, require_not_given
 from raymarch.cli.set_options import SetReading
 from raymarch.cli.viewpoints import Viewpoints, viewpoints
 from raymarch.cli.worker_options import Workers, worker_options
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from raymarch.geometry.camera import Camera
     from raymarch.geometry.clip import Clip as Clipping
     from raymarch.rendering.march_settings import March
+    from raymarch.rendering.out_of_core import OutOfCoreRenderer
     from raymarch.rendering.render_many import SceneFiles
     from raymarch.rendering.renderer import Rendering
+    from raymarch.volumes.file_volume import FileVolume
     from raymarch.volumes.volume import Volume
 
 MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
@@ -51,7 +53,12 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @modes.window
 @options.others
 @options.their_tables
-@options.read_as
+@click.option(
+    "--memory",
+    type=Gigabytes(),
+    help="Render a scan larger than memory part by part, taking so much [GB]: as it is in .zarr, .h5, .npy and others.",
+)
+@options.place_options
 @options.overwrite
 @set_options.set_reading(set_options.background)
 @worker_options
@@ -70,7 +77,11 @@ def render(
     window: list[float] | None,
     others: tuple[str, ...],
     tables: tuple[str, ...],
+    memory: float | None,
     format: str | None,
+    channel: int | None,
+    time: int | None,
+    level: int | None,
     overwrite: bool,
     reading: SetReading,
     workers: Workers,
@@ -82,10 +93,16 @@ def render(
     """
     from raymarch.io.files.lock import lock_file
     from raymarch.io.images.write import SUFFIXES, folder_named, require_pictures
-    from raymarch.io.volumes.volume_file import load
     from raymarch.views.views import require_colour
 
     viewpoints.require()
+    place = {"channel": channel, "time": time, "level": level}
+    if memory is not None:
+        _require_alone(channels, others, workers)
+    elif workers.where is not None and any(one is not None for one in place.values()):
+        raise click.UsageError(
+            "--channel, --time-point and --level are read by this process alone; leave --workers out"
+        )
     reading.require_set(viewpoints.data, "--views DATA")
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
     file = viewpoints.is_single and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir()
@@ -99,7 +116,7 @@ def render(
         Clip.require_folder_name(out)
     if (clip or file) and extras:
         raise click.UsageError("--extras are pictures beside it; give a folder as --out, or leave them out")
-    volume = options.shown_in_colour(load(run, format=format), channels)
+    volume = _load(run, format, channels, place, memory)
     look = shown.look(volume, lit=not others)
     chosen = look.march
     modes.require_window(chosen, window)
@@ -124,7 +141,10 @@ def render(
     cameras = [camera for _, camera in named]
     with ExitStack() as owners:
         progress = owners.enter_context(CountProgress("render", len(named)))
-        if workers.where is None:
+        if memory is not None:
+            renderer = owners.enter_context(_out_of_core(run, volume, replace(chosen, clip=cut), memory, cameras))
+            renderings = (renderer.render(camera, behind, depth=extras) for camera in cameras)
+        elif workers.where is None:
             renderer = owners.enter_context(options.renderer_of(*volumes, cut))
             renderings = (renderer.render(camera, behind, depth=extras) for camera in cameras)
         else:
@@ -137,6 +157,44 @@ def render(
         images.say_what_is_bright()
     pictures.say()
     return code
+
+
+def _require_alone(channels: tuple[str, ...] | None, others: tuple[str, ...], workers: Workers) -> None:
+    """UsageError for options that a volume larger than memory does not go with."""
+    for given, name, why in (
+        (channels is not None, "--channels", "is of fitted volumes"),
+        (bool(others), "--with", "takes all volumes into memory"),
+        (workers.where is not None, "--workers and --cluster", "read a volume whole"),
+    ):
+        if given:
+            raise click.UsageError(f"--memory renders one scan part by part, {name} {why}; leave one of them out")
+
+
+def _load(
+    run: str, format: str | None, channels: tuple[str, ...] | None, place: dict[str, int | None], memory: float | None
+) -> Any:
+    """Volume of a file, whose values stay there where it is to be rendered part by part."""
+    from raymarch.io.volumes.parts_of_file import open_in_parts
+    from raymarch.io.volumes.volume_file import FORMAT, load
+
+    if memory is not None:
+        return open_in_parts(run, format=FORMAT("--format", format), **place)
+    return options.shown_in_colour(load(run, format=format, **place), channels)
+
+
+def _out_of_core(run: str, volume: FileVolume, march: March, memory: float, cameras: list[Camera]) -> OutOfCoreRenderer:
+    """Renderer of a volume part by part, once it is said what that takes."""
+    from raymarch.rendering.out_of_core import OutOfCoreRenderer
+
+    renderer = OutOfCoreRenderer.of(volume, march, memory)
+    try:
+        ahead = renderer.forecast(cameras[0])
+    except BaseException:
+        renderer.close()
+        raise
+    each = f", by the first of {len(cameras)} cameras" if len(cameras) > 1 else ""
+    output.print_note(f"{run}: {ahead}{each}")
+    return renderer
 
 
 def _files(

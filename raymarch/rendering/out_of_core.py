@@ -63,11 +63,11 @@ from raymarch.volumes.file_volume import FileVolume
 from raymarch.volumes.part_plan import PartPlan, plan_of
 from raymarch.volumes.selection import INDEX
 
-GIB = 2**30
-DEFAULT_MEMORY = 2.0  # GiB
+DEFAULT_MEMORY = 2.0  # GB
 RAYS_FRACTION = 0.25  # of what is left beside the libraries, at most
+MIN_ROOM = 100_000_000  # bytes of parts and rays that are worth a try
 BYTES_BESIDE = 1  # a sample, of marks of empty space and of what reading takes for a moment
-MEMORY = number(0.1, 2**20)
+MEMORY = number(0, 1e6, above=True, below=True, unit="GB")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class OutOfCoreRenderer(Holder):
             .mha, .mrc, .tif or .vti. It stays as it is, and must not change while it is rendered.
         march: how rays see it; as `rm.render` chooses it if not given, by some of the values. All modes but
             "x-ray-joseph", without occlusion and matcaps.
-        memory: what the process may take [GiB], its libraries included, 0.1 or more; parts are as large as it allows.
+        memory: how much the process may take [GB], its libraries included; parts are as large as it allows.
         format: as of `rm.load`.
         channel, time, level: which of several channels, points in time and levels of a pyramid, from 0; the finest
             level if not given.
@@ -244,7 +244,7 @@ class OutOfCoreRenderer(Holder):
         """Runs of pixels that are marched at once, once the parts are those for a camera."""
         index_from_world = np.linalg.inv(self.volume.world_from_index)
         eye = index_from_world[:3] @ np.append(camera.position, 1.0)
-        ahead = index_from_world[:3, :3] @ camera.world_from_camera[:3, 2]
+        ahead = index_from_world[:3, :3] @ -camera.world_from_camera[:3, 2]
         eye = None if camera.lens.parallel else eye
         total, side = camera.width * camera.height, self.march.side
         room = max(min(self._most_rays // side**2, total), 1)
@@ -407,16 +407,15 @@ def _walk_of(mode: Mode) -> Any:
 
 def _rooms(volume: FileVolume, memory: float, slopes: bool) -> tuple[int, int]:
     """Samples of a part and rays that there is room for."""
-    left = memory * GIB - LIBRARY_BYTES
+    left = memory * 1e9 - LIBRARY_BYTES
     width = np.dtype(runtime.dtype()).itemsize
     a_ray = bytes_a_ray() + numbers_a_ray(False) * width
     a_sample = volume.samples.dtype.itemsize + width * (5 if slopes else 2) + BYTES_BESIDE  # type: ignore[union-attr]
     rays = max(left * RAYS_FRACTION, 0) // a_ray
     if rays < 1:
-        least = (LIBRARY_BYTES + 1e8) / GIB
         raise RaymarchError(
-            f"memory is {memory:g} GiB, of which raymarch takes {LIBRARY_BYTES / GIB:.2g} before any volume; give"
-            f" {least:.2g} or more"
+            f"memory is {memory:g} GB, of which raymarch takes {LIBRARY_BYTES / 1e9:.2g} before any volume; give"
+            f" {(LIBRARY_BYTES + MIN_ROOM) / 1e9:.2g} or more"
         )
     return int(left * (1 - RAYS_FRACTION) // a_sample), int(rays)
 
