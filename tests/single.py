@@ -271,17 +271,18 @@ def hash_of_fit(images, changes):
 
 def out_of_core_apart(path):
     """Largest difference of an image in parts from that of the whole, in a lit and in an unlit mode."""
+    from raymarch.geometry.camera import Camera
     from raymarch.io.volumes.volume_file import load
     from raymarch.rendering import out_of_core
     from raymarch.rendering.march_settings import March
     from raymarch.rendering.renderer import Renderer
     from raymarch.volumes import part_plan
 
+    camera = Camera.look_at((1.5, -3, 0.7), width=20, height=16)
     rooms, least, off = out_of_core._rooms, part_plan.MIN_SIDE, 0.0
     out_of_core._rooms, part_plan.MIN_SIDE = lambda volume, memory, slopes: (13**3, 2000), 4
     try:
         for march in (None, March()):
-            camera = Camera.look_at((1.5, -3, 0.7), width=20, height=16)
             with Renderer(load(path), march) as whole, out_of_core.OutOfCoreRenderer(path, march) as parts:
                 seen = parts.render(camera, "black", depth=False).image - whole.render(camera, "black").image
             off = max(off, float(np.abs(seen).max()))
