@@ -16,7 +16,6 @@ from raymarch.cli.option_kinds import Real
 if TYPE_CHECKING:
     import numpy as np
 
-    from raymarch.cli.progress import CountProgress
     from raymarch.geometry.camera import Camera
     from raymarch.rendering.renderer import Rendering
 
@@ -41,7 +40,7 @@ class Images:
     named: Sequence[tuple[str, Camera]]
     window: list[float] | None
     values: bool
-    progress: CountProgress
+    done: Callable[[], None]
     mean: bool = False
     bright: int = 0
 
@@ -55,7 +54,7 @@ class Images:
             image = seen.image if image is None else image
             self.bright += bool((image > MIN_VISIBLE_CLIPPING).any())
             yield name, image.clip(max=1), seen
-            self.progress.advance()
+            self.done()
 
     def say_what_is_bright(self) -> None:
         """Note of images with colours that are cut."""

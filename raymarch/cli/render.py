@@ -96,7 +96,7 @@ def render(
     from raymarch.views.views import require_colour
 
     viewpoints.require()
-    place = {"channel": channel, "time": time, "level": level}
+    place: dict[str, Any] = {"channel": channel, "time": time, "level": level}
     if memory is not None:
         _require_alone(channels, others, workers)
     elif workers.where is not None and any(one is not None for one in place.values()):
@@ -140,10 +140,16 @@ def render(
 
     cameras = [camera for _, camera in named]
     with ExitStack() as owners:
-        progress = owners.enter_context(CountProgress("render", len(named)))
         if memory is not None:
-            renderer = owners.enter_context(_out_of_core(run, volume, replace(chosen, clip=cut), memory, cameras))
-            renderings = (renderer.render(camera, behind, depth=extras) for camera in cameras)
+            in_parts, parts = _out_of_core(run, volume, replace(chosen, clip=cut), memory, cameras)
+            owners.enter_context(in_parts)
+            progress = owners.enter_context(CountProgress("part", parts * len(cameras)))
+            in_parts.watch, images_done = progress.advance, lambda: None
+        else:
+            progress = owners.enter_context(CountProgress("render", len(named)))
+            images_done = progress.advance
+        if memory is not None:
+            renderings = (in_parts.render(camera, behind, depth=extras) for camera in cameras)
         elif workers.where is None:
             renderer = owners.enter_context(options.renderer_of(*volumes, cut))
             renderings = (renderer.render(camera, behind, depth=extras) for camera in cameras)
@@ -151,7 +157,7 @@ def render(
             files = _files(run, format, channels, volumes, cut, others)
             renderings = _by_workers(files, cameras, behind, extras, workers, device)
         owners.callback(renderings.close)
-        images = Images(renderings, named, window, modes.renders_values(chosen), progress, chosen.mode == "average")
+        images = Images(renderings, named, window, modes.renders_values(chosen), images_done, chosen.mode == "average")
         code = clip.write(images) if clip else _write_file(out, images, overwrite) if file else pictures.write(images)
     if chosen.shading is None:  # whose highlights are white by what they are
         images.say_what_is_bright()
@@ -171,7 +177,7 @@ def _require_alone(channels: tuple[str, ...] | None, others: tuple[str, ...], wo
 
 
 def _load(
-    run: str, format: str | None, channels: tuple[str, ...] | None, place: dict[str, int | None], memory: float | None
+    run: str, format: str | None, channels: tuple[str, ...] | None, place: dict[str, Any], memory: float | None
 ) -> Any:
     """Volume of a file, whose values stay there where it is to be rendered part by part."""
     from raymarch.io.volumes.parts_of_file import open_in_parts
@@ -182,8 +188,10 @@ def _load(
     return options.shown_in_colour(load(run, format=format, **place), channels)
 
 
-def _out_of_core(run: str, volume: FileVolume, march: March, memory: float, cameras: list[Camera]) -> OutOfCoreRenderer:
-    """Renderer of a volume part by part, once it is said what that takes."""
+def _out_of_core(
+    run: str, volume: FileVolume, march: March, memory: float, cameras: list[Camera]
+) -> tuple[OutOfCoreRenderer, int]:
+    """Renderer of a volume part by part, once it is said what that takes, and how many parts an image is of."""
     from raymarch.rendering.out_of_core import OutOfCoreRenderer
 
     renderer = OutOfCoreRenderer.of(volume, march, memory)
@@ -194,7 +202,7 @@ def _out_of_core(run: str, volume: FileVolume, march: March, memory: float, came
         raise
     each = f", by the first of {len(cameras)} cameras" if len(cameras) > 1 else ""
     output.print_note(f"{run}: {ahead}{each}")
-    return renderer
+    return renderer, ahead.parts_met * ahead.passes
 
 
 def _files(

@@ -26,6 +26,7 @@ from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.html.card import count_of_bytes
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.parts_of_file import open_in_parts
 from raymarch.io.volumes.volume_file import FORMAT
@@ -91,11 +92,11 @@ class OutOfCoreForecast:
     volume_bytes: int
 
     def __str__(self) -> str:
-        size = " x ".join(map(str, self.part_shape))
-        again = f", in {self.passes} passes" if self.passes > 1 else ""
+        size, several = " x ".join(map(str, self.part_shape)), "" if self.parts == 1 else "s"
+        again = f" in each of {self.passes} passes" if self.passes > 1 else ""
         return (
-            f"{self.parts} parts of up to {size} samples, of which rays meet {self.parts_met}{again}; up to"
-            f" {self.bytes_read / 1e9:.3g} GB of the volume's {self.volume_bytes / 1e9:.3g} GB are read"
+            f"{self.parts} part{several} of up to {size} samples, of which rays meet {self.parts_met}{again}; of"
+            f" {count_of_bytes(self.volume_bytes)} up to {count_of_bytes(self.bytes_read)} are read"
         )
 
 
@@ -181,6 +182,7 @@ class OutOfCoreRenderer(Holder):
         self._plan = self._plan_for(None)
         self._ranges: dict[int, tuple[float, float]] = {}
         self._there, self._rank = NOWHERE, np.zeros(1)
+        self.watch = lambda: None
         with ExitStack() as owners:
             degree = 0 if self._slopes else NO_COLOUR_DEGREE
             self._grid = owners.enter_context(Grid(self._plan.largest, degree, block=1, slopes=self._slopes))
@@ -220,7 +222,7 @@ class OutOfCoreRenderer(Holder):
             find_met(scene, count * side**2, parts, self._dt)
             met += self._rays.waits.waiting(parts) > 0
         samples = sum(int(n) * self._plan.count_of_samples(i) for i, n in enumerate(met) if n)
-        sizes = samples * self.volume.samples.dtype.itemsize, self.volume.samples.nbytes  # type: ignore[union-attr]
+        sizes = samples * self.volume.samples.dtype.itemsize, self.volume.samples.nbytes
         return OutOfCoreForecast(parts, self._plan.largest, int((met > 0).sum()), len(runs), *sizes)
 
     # Before rays are sent: how the volume is cut, and how many pixels are marched at once.
@@ -346,7 +348,8 @@ class OutOfCoreRenderer(Holder):
         if here == self._there:
             return True
         first, last = self._plan.samples(here)
-        values = self.volume.samples.values(first, last, runtime.dtype())  # type: ignore[union-attr]
+        values = self.volume.samples.values(first, last, runtime.dtype())
+        self.watch()
         ends = self._ranges[here] = float(values.min()), float(values.max())
         if self.march.rule in EXTINCTION_MODES and ends[0] < 0:
             raise RaymarchError(
@@ -410,7 +413,7 @@ def _rooms(volume: FileVolume, memory: float, slopes: bool) -> tuple[int, int]:
     left = memory * 1e9 - LIBRARY_BYTES
     width = np.dtype(runtime.dtype()).itemsize
     a_ray = bytes_a_ray() + numbers_a_ray(False) * width
-    a_sample = volume.samples.dtype.itemsize + width * (5 if slopes else 2) + BYTES_BESIDE  # type: ignore[union-attr]
+    a_sample = volume.samples.dtype.itemsize + width * (5 if slopes else 2) + BYTES_BESIDE
     rays = max(left * RAYS_FRACTION, 0) // a_ray
     if rays < 1:
         raise RaymarchError(

@@ -64,6 +64,7 @@ SEEN, BOTH = (
     for count in (1, 2)
 )
 PROJECTOR = bare(rm.Projector, shape=(2, 3, 4), images=(1, 5, 6), cameras=(CAMERA,))
+OUT_OF_CORE = bare(rm.OutOfCoreRenderer)
 RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
 
 
@@ -314,6 +315,11 @@ REFUSED = {
         of(rm.Renderer, {"volume": [VOLUME] * 2}),
         of(RENDERER.render, camera=[[CAMERA]], background=[5], depth=[1]),
         of(RENDERER.trace, {"rays": RAYS}, depth=[2]),
+    ],
+    "OutOfCoreRenderer": [
+        of(rm.OutOfCoreRenderer, {"path": "v.h5"}, memory=[0, -1.0, "2 GB"], level=[-1, 0.5], format=["nothing"]),
+        of(OUT_OF_CORE.render, camera=[[CAMERA]], background=[5], depth=[1], normals=["yes"]),
+        of(OUT_OF_CORE.forecast, camera=[[CAMERA], 5]),
     ],
     "Scene": [
         of(rm.Scene),
@@ -893,6 +899,7 @@ RESULTS = {
     "Forecast",
     "FoundCameras",
     "GradientReport",
+    "OutOfCoreForecast",
     "Page",
     "RaymarchError",
     "Refinement",

@@ -84,5 +84,5 @@ def _volume_of(source: Source, path: Path, name: str) -> FileVolume:
 
     kind = source.dtype.newbyteorder("=")
     samples = FileSamples(source.shape, kind, read, source.slope, source.intercept)
-    texts = [text_of(text) for text in (source.unit, source.length_unit)]
-    return FileVolume(samples, source.world_from_index, source.background, *texts, source.world, text_of(source.name))
+    unit, length_unit, title = (text_of(text) for text in (source.unit, source.length_unit, source.name))
+    return FileVolume(samples, source.world_from_index, source.background, unit, length_unit, source.world, title)

@@ -1,0 +1,109 @@
+"""Law of parts of files: what is read of a box of samples, or of a lattice, is what is read of all and then cut out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from skips import require_extra
+
+import raymarch as rm
+from raymarch.io.volumes.parts_of_file import open_in_parts
+from raymarch.rendering.default_look import default_look, farthest_seen_points
+
+BOXES = [((0, 0, 0), (9, 12, 7)), ((2, 3, 1), (4, 9, 6)), ((7, 10, 5), (9, 12, 7))]
+WRITERS = {
+    "npy": lambda scan, path: np.save(path, scan.values),
+    "h5": rm.save,
+    "mrc": rm.save,
+    "zarr": rm.save,
+}
+
+
+def scan(**about) -> rm.ScalarVolume:
+    values = np.random.default_rng(1).integers(-900, 2000, (9, 12, 7)).astype(np.int16)
+    return rm.ScalarVolume(values, np.diag([0.5, 0.5, 2.0, 1.0]), **about)
+
+
+@pytest.mark.parametrize("kind", [*list(WRITERS)[:-1], pytest.param("zarr", marks=pytest.mark.extra)])
+def test_boxes_and_lattices_are_those_of_the_whole(kind, tmp_path):
+    if kind == "zarr":
+        require_extra("zarr")
+    path = tmp_path / f"scan.{kind}"
+    WRITERS[kind](scan(), path)
+    whole, parts = rm.load(path), open_in_parts(path)
+    numbers = whole.numbers()
+    for first, last in BOXES:
+        cut = numbers[tuple(slice(a, b) for a, b in zip(first, last, strict=True))]
+        assert (parts.samples.values(first, last, np.float32) == cut).all()
+    lattice = np.ix_([0, 3, 6, 8], [0, 5, 10, 11], [2, 3, 4])
+    assert (parts.at(lattice)[0] == numbers[lattice]).all()
+    assert parts.shape == whole.shape and (parts.world_from_index == whole.world_from_index).all()
+    assert [end for end, _ in parts.samples.ends(0.0)] == list(whole.range)
+
+
+def test_slope_and_look_are_those_of_the_whole(tmp_path):
+    x = np.linspace(-1, 1, 30)
+    ball = np.exp(-4 * (x[:, None, None] ** 2 + x[:, None] ** 2 + x**2))
+    path = tmp_path / "ct.h5"
+    about = {"slope": 2.0, "intercept": -1000.0, "unit": "HU", "world": "LPS", "length_unit": "mm"}
+    rm.save(rm.ScalarVolume((700 * ball).astype(np.int16), np.diag([1.0, 1.0, 1.5, 1.0]), **about), path)
+    whole, parts = rm.load(path), open_in_parts(path)
+    assert (parts.samples.values((0, 0, 0), parts.shape, np.float32) == whole.numbers()).all()
+    looks = default_look(whole), default_look(parts)
+    assert looks[0].table == looks[1].table and looks[0].front == looks[1].front and looks[0].kind == looks[1].kind
+    points = [farthest_seen_points(one, looks[0].march) for one in (whole.as_volume(), parts)]
+    assert (points[0] == points[1]).all()
+    assert (parts.unit, parts.world, parts.length_unit) == ("HU", "LPS", "mm")
+
+
+def test_a_lattice_is_read_once(tmp_path):
+    np.save(tmp_path / "scan.npy", scan().values)
+    parts = open_in_parts(tmp_path / "scan.npy")
+    reads, read = [], parts.samples.read
+    object.__setattr__(parts.samples, "read", lambda slices: (reads.append(slices), read(slices))[1])
+    for _ in range(3):
+        parts.at(np.ix_(range(0, 9, 2), range(0, 12, 3), range(7)))
+    assert len(reads) == 1
+
+
+def a_fit(path):
+    rm.save(rm.Volume.from_array(np.ones((4, 5, 6))), path)
+
+
+def packed(path):
+    rm.save(scan(), path)
+
+
+REFUSED = {
+    "fit.h5": (a_fit, "is a fitted volume with colours, which is marched from memory alone; leave memory out"),
+    "scan.npz": (packed, "NPZ is not read in parts, want .zarr"),
+    "scan.nii.gz": (packed, "its values are packed in one piece, want .zarr"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_files_that_are_not_read_in_parts_are_refused_with_those_that_are(name, tmp_path):
+    make, said = REFUSED[name]
+    make(tmp_path / name)
+    with pytest.raises(rm.RaymarchError, match=said) as refused:
+        open_in_parts(tmp_path / name)
+    assert str(refused.value).startswith(str(tmp_path / name)) and "\n" not in str(refused.value)
+
+
+def test_a_place_that_is_not_there_and_missing_values_are_told(tmp_path):
+    np.save(tmp_path / "scan.npy", np.where(scan().values > 1990, np.nan, 1.0))
+    with pytest.raises(rm.RaymarchError, match="level is 2, but there is only one"):
+        open_in_parts(tmp_path / "scan.npy", level=2)
+    with pytest.raises(rm.RaymarchError, match="NaN or infinite"):
+        open_in_parts(tmp_path / "scan.npy").samples.ends(0.0)
+
+
+def test_what_asks_for_all_values_says_what_to_do(tmp_path):
+    np.save(tmp_path / "scan.npy", scan().values)
+    parts = open_in_parts(tmp_path / "scan.npy")
+    for ask in (lambda: parts.density, lambda: parts.features, lambda: parts.sigma(), lambda: rm.render(parts, EYE)):
+        with pytest.raises(rm.RaymarchError, match=r"rm.load reads all of it, rm.OutOfCoreRenderer"):
+            ask()
+
+
+EYE = rm.Camera.look_at((1, -9, 1), width=8, height=8)
