@@ -26,7 +26,6 @@ from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.html.card import count_of_bytes
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.parts_of_file import open_in_parts
 from raymarch.io.volumes.volume_file import FORMAT
@@ -96,8 +95,18 @@ class OutOfCoreForecast:
         again = f" in each of {self.passes} passes" if self.passes > 1 else ""
         return (
             f"{self.parts} part{several} of up to {size} samples, of which rays meet {self.parts_met}{again}; of"
-            f" {count_of_bytes(self.volume_bytes)} up to {count_of_bytes(self.bytes_read)} are read"
+            f" {_size_text(self.volume_bytes)} up to {_size_text(self.bytes_read)} are read"
         )
+
+
+def _size_text(size: int) -> str:
+    """Bytes as gigabytes or megabytes.
+
+    Example:
+        >>> _size_text(4_294_967_296), _size_text(70_304)
+        ('4.29 GB', '0.07 MB')
+    """
+    return f"{size / 1e9:.3g} GB" if size >= 1e9 else f"{size / 1e6:.2g} MB"
 
 
 @dataclass(frozen=True)
@@ -426,7 +435,9 @@ def _rooms(volume: FileVolume, memory: float, slopes: bool) -> tuple[int, int]:
 def require_in_parts(march: March) -> None:
     """RaymarchError for a march that does not go through parts of a volume."""
     rule, shading = march.rule, march.shading
-    if rule.in_parts is None or (rule.traverse is not None and rule.in_parts == InParts()):
+    how, by_itself = rule.in_parts, rule.traverse is not None and rule.in_parts == InParts()
+    image = (how.image if how else None) or rule.image or IMAGE
+    if how is None or by_itself or image.pause is None:
         other = "; take mode x-ray-exact" if rule.name.startswith("x-ray") else "; take another"
         raise RaymarchError(f"mode {rule.name} does not go through parts of a volume{other}, or render it from memory")
     if shading is not None and shading.occlusion > 0:

@@ -25,7 +25,9 @@ def here(tmp_path, monkeypatch):
 
 
 def run(line: str) -> int:
-    return cli.main(shlex.split(line))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(shlex.split(line))
+    return ended.value.code
 
 
 def test_picture_is_that_in_memory_and_what_is_read_is_said_before(here, monkeypatch, capsys):
@@ -33,7 +35,7 @@ def test_picture_is_that_in_memory_and_what_is_read_is_said_before(here, monkeyp
     monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, slopes: (14**3, 4000))
     assert run(f"render scan.h5 --memory 2 {LOOK} --out parts.png") == 0
     said = capsys.readouterr().err
-    assert "scan.h5: 8 parts of up to 14 x 14 x 14 samples, of which rays meet 8; of 70 kB up to" in said
+    assert "scan.h5: 8 parts of up to 14 x 14 x 14 samples, of which rays meet 8; of 0.07 MB up to" in said
     assert run(f"render scan.h5 {LOOK} --out whole.png") == 0
     assert (here / "parts.png").read_bytes() == (here / "whole.png").read_bytes()
 
@@ -46,7 +48,7 @@ REFUSED = {
     "--memory 2 --channels a,b,c": "--channels is of fitted volumes; leave one of them out",
     "--memory 2 --level 3": "--level is 3, but there is only one; leave it out",
     "--level 3": "--level is 3, but there is only one; leave it out",
-    "--level 0 --workers 2": "are of this process alone; leave the workers out",
+    "--level 0 --workers 2": "are read by this process alone; leave --workers out",
 }
 
 

@@ -10,6 +10,7 @@ from skips import require_extra
 
 from raymarch.cli.convert import convert
 from raymarch.cli.info import info
+from raymarch.cli.render import render
 from raymarch.io.volumes.volume_file import FORMATS
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "volumes.md").read_text()
@@ -36,5 +37,5 @@ def test_the_table_has_every_format_with_its_suffixes():
 
 
 def test_the_options_are_there():
-    options = {option for verb in (convert, info) for each in verb.params for option in each.opts}
+    options = {option for verb in (convert, info, render) for each in verb.params for option in each.opts}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", TEXT)) - {"--raw"} <= options

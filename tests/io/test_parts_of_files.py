@@ -27,7 +27,7 @@ def scan(**about) -> rm.ScalarVolume:
 @pytest.mark.parametrize("kind", [*list(WRITERS)[:-1], pytest.param("zarr", marks=pytest.mark.extra)])
 def test_boxes_and_lattices_are_those_of_the_whole(kind, tmp_path):
     if kind == "zarr":
-        require_extra("zarr")
+        require_extra("zarr", "formats")
     path = tmp_path / f"scan.{kind}"
     WRITERS[kind](scan(), path)
     whole, parts = rm.load(path), open_in_parts(path)

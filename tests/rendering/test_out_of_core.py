@@ -5,10 +5,15 @@ The twin is `rm.Renderer` of the same file; a part has a few thousand samples he
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import raymarch as rm
+from raymarch.kernels.integrator.colour import IMAGE
+from raymarch.kernels.integrator.loops import by_steps
+from raymarch.kernels.modes.registry import MODES
 from raymarch.rendering import out_of_core
 from raymarch.volumes import part_plan
 from raymarch.volumes.part_plan import plan_of
@@ -87,7 +92,8 @@ def both(file, march, cameras, **how):
 
 @pytest.mark.parametrize("march", MARCHES.values(), ids=MARCHES)
 def test_image_depth_and_normals_are_those_of_the_whole(march, file, small_parts):
-    for seen, whole in both(file, march, CAMERAS.values(), depth=True, normals=True):
+    lit = march.shading is not None or march.iso is not None
+    for seen, whole in both(file, march, CAMERAS.values(), depth=True, normals=lit):
         assert whole.opacity.max() > 0.5
         assert apart(seen, whole) < BOUND
 
@@ -217,6 +223,11 @@ def test_rays_come_to_parts_of_a_lower_rank_first():
 
 REFUSED_MARCHES = {
     "x-ray-joseph": (rm.March(mode="x-ray-joseph"), "does not go through parts of a volume; take mode x-ray-exact"),
+    "an image that does not wait": (
+        rm.March(mode=replace(MODES["x-ray"], name="mine", image=replace(IMAGE, pause=None))),
+        "mode mine does not go through parts",
+    ),
+    "samples of its own": (rm.March(mode=replace(MODES["x-ray"], traverse=by_steps)), "take mode x-ray-exact"),
     "occlusion": (rm.March(**BY_TABLE, shading=rm.Shading(occlusion=0.5)), "shading has occlusion"),
     "matcap": (
         rm.March(mode="isosurface", iso=4.0, shading=rm.Shading(matcap=np.zeros((16, 16, 3)))),

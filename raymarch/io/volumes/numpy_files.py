@@ -19,7 +19,7 @@ from raymarch.errors import RaymarchError, first_names, one_line
 from raymarch.io.files.strict import require_file_budget
 from raymarch.io.volumes.scalar_format import choose_index, plain_values, scalar_format
 from raymarch.io.volumes.source import RESTORE_CURE, Index, Slices, Source, text_of
-from raymarch.io.volumes.stored_values import MAX_RATIO, require_size
+from raymarch.io.volumes.stored_values import MAX_RATIO, read_mapped, require_size
 from raymarch.volumes.scalar_volume import TYPE_SIZES, ScalarVolume
 from raymarch.volumes.selection import Selection
 
@@ -146,7 +146,7 @@ def source_npy(path: Path, selection: Selection) -> Source:
     index, _, remarks = _choose_index(path, shape, selection)
 
     def read(slices: Slices) -> np.ndarray:
-        return np.array(np.memmap(path, dtype, "r", offset, shape, "F" if by_columns else "C")[index(slices)])
+        return read_mapped(path, offset, shape, dtype, index(slices), "F" if by_columns else "C")
 
     return Source(
         (shape[0], shape[1], shape[2]), dtype, np.eye(4), read, at_once=False, remarks=(*remarks, NO_SPACING_NOTE)

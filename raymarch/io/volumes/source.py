@@ -112,8 +112,9 @@ def volume_of(source: Source, selection: Selection, path: Path) -> ScalarVolume:
     require_shape(source.shape, path)
     source.holds()
     kept = source.shape if source.at_once else selection.shape(source.shape)
+    march = "" if source.at_once else ", all of which raymarch render --memory marches"
     require_file_budget(
-        math.prod(kept) * source.dtype.itemsize, f"{path}: its values, of which crop or stride read a part,"
+        math.prod(kept) * source.dtype.itemsize, f"{path}: its values, of which crop or stride read a part{march},"
     )
     slices = selection.slices(source.shape)
     values = np.asarray(source.read(slices))

@@ -7,7 +7,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.strict import require_file_budget
 from raymarch.io.volumes.source import RESTORE_CURE, Index
 
+MAPPED_BYTES = 1 << 25  # of a file that are mapped at a time
 READ_BLOCK = 1 << 20  # bytes that are unpacked at a time
 MAX_RATIO = 1100  # to which deflate packs zeros
 MAX_WORD = 64  # letters of a number, for an array of words is as wide as the longest
@@ -38,7 +39,29 @@ def require_size(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype)
 def read_raw(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, index: Index) -> np.ndarray:
     """Values at an index of an array whose first axis is the fastest, not packed; the rest stays on disk."""
     require_size(path, offset, shape, dtype)
-    return np.array(np.memmap(path, dtype, "r", offset, tuple(map(int, shape)), "F")[index])
+    return read_mapped(path, offset, shape, dtype, index, "F")
+
+
+def read_mapped(
+    path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, index: Index, order: Literal["C", "F"]
+) -> np.ndarray:
+    """Values at an index of an array that lies in a file as it is, by a few pages of it at a time: those that are
+    mapped count as memory of the process, also where most of what is on them is not asked for."""
+
+    def mapped() -> np.ndarray:
+        return np.memmap(path, dtype, "r", offset, tuple(map(int, shape)), order)[index]
+
+    view = mapped()
+    out = np.empty_like(view, subok=False)
+    if out.ndim == 0:
+        return np.array(view)
+    axis = int(np.argmax(np.abs(view.strides)))
+    thick = max(MAPPED_BYTES // max(abs(view.strides[axis]), 1), 1)
+    del view
+    for first in range(0, out.shape[axis], thick):
+        part = (*[slice(None)] * axis, slice(first, first + thick))
+        out[part] = mapped()[part]
+    return out
 
 
 def require_packed(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, packing: str, skip: int = 0) -> None:

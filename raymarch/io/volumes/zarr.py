@@ -319,7 +319,8 @@ def _choose(path: Path, arrays: Sequence[Any], axes: list[str], selection: Selec
     if level == 0:
         return 0, ()
     shape = " x ".join(str(arrays[level].shape[axis]) for axis in spatial)
-    return level, (f"level {level} of {len(arrays)} is read, {shape}; finer ones are over the budget of one file",)
+    cure = "finer ones are over the budget of one file, raymarch render --memory marches them"
+    return level, (f"level {level} of {len(arrays)} is read, {shape}; {cure}",)
 
 
 def _place(
