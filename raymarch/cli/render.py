@@ -56,7 +56,7 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @click.option(
     "--memory",
     type=Gigabytes(),
-    help="Render a scan larger than memory part by part, taking so much [GB]: as it is in .zarr, .h5, .npy and others.",
+    help="Render a scan larger than memory part by part, taking so much in all [GB].",
 )
 @options.place_options
 @options.overwrite
