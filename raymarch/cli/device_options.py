@@ -19,10 +19,10 @@ IMPORT_FRAME_FILE = "<frozen importlib._bootstrap>"  # whose frame stands above 
 
 arch = click.option(
     "--arch",
-    type=click.Choice(["auto", "cpu", "cuda"]),
+    type=click.Choice(["auto", "cpu", "cuda", "vulkan", "metal"]),
     default="auto",
     show_default=True,
-    help="Device to compute on.",
+    help="Device to compute on; auto is CUDA where there is one, else the CPU.",
 )
 threads = click.option("--threads", type=Whole(1, 1024), metavar="N", help="Of the CPU; one a core if not given.")
 

@@ -11,7 +11,6 @@ from raymarch import runtime
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.sample import MAX_KEPT_COLOURS, MAX_KEPT_DENSITIES
-from raymarch.runtime.gpu_memory import gpu_bytes
 from raymarch.system.resources import free_bytes as _free_bytes
 from raymarch.volumes.bricks import BRICK_SIDE, table_shape
 
@@ -166,7 +165,7 @@ def memory_of_rendering(
 
 def available_bytes() -> int:
     """Memory of the device that this process can still take [byte], what is kept for reuse included."""
-    of_gpu = None if runtime.runs_on_cpu() else gpu_bytes()
+    of_gpu = runtime.device_bytes()
     return host_bytes() if of_gpu is None else of_gpu[0] + pool.kept_bytes()
 
 
@@ -209,6 +208,8 @@ def require_memory(
     make_room(needed, freed)
     if needed > 0.9 * free:
         raise RaymarchError(f"a grid of {size} needs {needed:,} bytes but {free:,} are free; {cure}")
+    if (most := runtime.max_tree_bytes()) is not None and needed > most:
+        raise RaymarchError(f"a grid of {size} needs {needed:,} bytes but Vulkan takes {most:,} in one piece; {cure}")
     if math.prod(room or shape) * channels > MAX_CELLS:
         limit = f"{needed:,} bytes, {channels} numbers a voxel where Taichi can index {MAX_CELLS} in all"
         raise RaymarchError(f"a grid of {size} needs {limit}; {cure}")

@@ -38,14 +38,14 @@ class PhotometricSums(Owner[PhotometryFields]):
         return 8 * (room[0] * NUMBERS_A_VIEW + room[1] * (NUMBERS + 1))
 
     @staticmethod
-    def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, PhotometryFields]:
-        tree = ti.FieldsBuilder()
+    def _build(room: tuple[int, ...]) -> tuple[list[ti.FieldsBuilder], PhotometryFields]:
+        tree, views = ti.FieldsBuilder(), ti.FieldsBuilder()
         f = PhotometryFields(ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.i32))
         tree.dense(ti.ij, (room[0], NUMBERS_A_VIEW)).place(f.moments)
         tree.dense(ti.i, BACKGROUND_NUMBERS).place(f.behind)
         tree.dense(ti.ij, (room[1], NUMBERS)).place(f.of_tile)
-        tree.dense(ti.i, room[1]).place(f.view_of_tile)
-        return tree, f
+        views.dense(ti.i, room[1]).place(f.view_of_tile)
+        return [tree, views], f
 
     def take(self, keep: float) -> tuple[np.ndarray, np.ndarray]:
         """Moments (view, 5, channel), of which the share `keep` goes on counting, and (2, channel) of the background,

@@ -21,7 +21,6 @@ from taichi.lang import impl
 
 from raymarch import runtime
 from raymarch.errors import RaymarchError
-from raymarch.runtime.gpu_memory import gpu_bytes
 from raymarch.system import resources
 
 Fields = TypeVar("Fields")
@@ -37,7 +36,8 @@ class Tree:
     """SNode tree: fields that were allocated together, their kind, the room along each axis, the bytes.
 
     Its `roots` may be several: all but the first can be freed before it (`shed_roots`), after which it is kept for
-    nobody.
+    nobody. Numbers of 8 bytes have a root of their own in f32: beside narrower ones Vulkan reads and writes them at
+    the wrong place (Taichi 1.7), and says nothing.
     """
 
     kind: tuple
@@ -178,7 +178,7 @@ def _spare(needed: int) -> None:
 
 
 def _max_kept_bytes() -> int:
-    if not runtime.runs_on_cpu() and (of_gpu := gpu_bytes()) is not None:
+    if (of_gpu := runtime.device_bytes()) is not None:
         return int(MAX_KEPT_FRACTION * of_gpu[1])
     return int(MAX_KEPT_FRACTION * resources.total_bytes())
 
@@ -273,8 +273,8 @@ class Owner(Closing, Generic[Fields]):
 
         Args:
             kind: all that `build` depends on beside the room.
-            build: a room to a builder, finished here, and the record of its fields; or to several, of which `_shed`
-                frees all but the first.
+            build: a room to a builder, finished here, and the record of its fields; or to several, as where some
+                numbers have 8 bytes, or where `_shed` is to free all but the first.
             size_of: a room to its bytes.
             room: how much is wanted along each axis; the tree may have more.
             step: what the room of a new small tree is rounded up to.

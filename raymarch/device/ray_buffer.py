@@ -113,8 +113,8 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         self.fields.image.grad.fill(0)
 
     @staticmethod
-    def _build(room: tuple[int, ...], keeps: bool, channels: int | None) -> tuple[ti.FieldsBuilder, RayFields]:
-        tree, colours = ti.FieldsBuilder(), 3 if channels is None else channels
+    def _build(room: tuple[int, ...], keeps: bool, channels: int | None) -> tuple[list[ti.FieldsBuilder], RayFields]:
+        tree, sums, colours = ti.FieldsBuilder(), ti.FieldsBuilder(), 3 if channels is None else channels
         f = RayFields(
             origin=ti.Vector.field(3, float),
             direction=ti.Vector.field(3, float),
@@ -141,7 +141,8 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         )
         for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.loss)
+        sums.place(f.loss)
+        sums.lazy_grad()
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
@@ -151,9 +152,9 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         if f.kept_colour is not None:
             tree.dense(ti.i, room[0] * MAX_KEPT_DENSITIES).place(f.kept_density)
             tree.dense(ti.i, room[0] * MAX_KEPT_COLOURS).place(f.kept_colour)
-        place_table(tree, f.table)
+        place_table(tree, sums, f.table)
         tree.dense(ti.i, MAX_FACES).place(f.planes)
-        return tree, f
+        return [tree, sums], f
 
     def _require_room(self, count: int) -> None:
         if count > self.capacity:

@@ -54,13 +54,13 @@ def table_fields() -> TableFields:
     )
 
 
-def place_table(tree: ti.FieldsBuilder, table: TableFields) -> None:
-    """Places of a table's fields in a tree."""
+def place_table(tree: ti.FieldsBuilder, sums: ti.FieldsBuilder, table: TableFields) -> None:
+    """Places of a table's fields in a tree, and of its gradient in the one for sums in double precision."""
     tree.dense(ti.i, MAX_KNOTS + 1).place(table.rgba, table.rise)
     for each in (table.above, table.per_value):
         tree.dense(ti.i, MAX_KNOTS + 1).place(each)
     tree.dense(ti.i, TABLE_BINS).place(table.first)
-    tree.dense(ti.ij, (MAX_SLOTS, MAX_KNOTS + 1)).place(table.d_rgba)
+    sums.dense(ti.ij, (MAX_SLOTS, MAX_KNOTS + 1)).place(table.d_rgba)
     tree.place(table.place)
 
 
@@ -147,13 +147,13 @@ class MemberSettings(TableMemory, Owner[MemberFields]):
         self._own((), self._build, lambda room: TABLE_BYTES)
 
     @staticmethod
-    def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, MemberFields]:
-        tree = ti.FieldsBuilder()
+    def _build(room: tuple[int, ...]) -> tuple[list[ti.FieldsBuilder], MemberFields]:
+        tree, sums = ti.FieldsBuilder(), ti.FieldsBuilder()
         f = MemberFields(table_fields(), ti.Vector.field(4, float), ti.field(ti.i32), ti.field(ti.i32))
-        place_table(tree, f.table)
+        place_table(tree, sums, f.table)
         tree.dense(ti.i, MAX_FACES).place(f.planes)
         tree.place(f.plane_count, f.shown)
-        return tree, f
+        return [tree, sums], f
 
     def set_shown(self, shown: bool) -> None:
         """Set whether anything of the volume is to be seen."""

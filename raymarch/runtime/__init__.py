@@ -19,11 +19,13 @@ from raymarch.arguments.checks import one_of, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError, one_line
 from raymarch.runtime import compiler
-from raymarch.runtime.gpu_memory import has_gpu
+from raymarch.runtime.gpu_memory import gpu_bytes, has_gpu
 from raymarch.runtime.kernel_cache import CACHE_VARIABLE, cache_argument
+from raymarch.runtime.vulkan import DEVICE_VARIABLE, SOFTWARE, VulkanDevice, chosen_device, vulkan_devices
 from raymarch.system.resources import cores
 
-ARCHES = ("auto", "cpu", "cuda")
+ARCHES = ("auto", "cpu", "cuda", "vulkan", "metal")
+SINGLE_ONLY = ("vulkan", "metal")  # Taichi has no exp, log, sin in f64 there
 PRECISIONS = ("f32", "f64")
 OWNED_VARIABLES = (
     "TI_ARCH",
@@ -38,7 +40,8 @@ MIN_ADDRESS_SPACE = 3 << 29  # bytes; a gibibyte is reserved at once, and kernel
 
 @dataclass(frozen=True)
 class Runtime:
-    """Runtime as started: `arch` "cpu" or "cuda", `precision` "f32" or "f64", and how many `threads` of a CPU."""
+    """Runtime as started: `arch` "cpu", "cuda", "vulkan" or "metal", `precision` "f32" or "f64", and how many `threads`
+    of a CPU."""
 
     arch: str
     precision: str
@@ -49,6 +52,7 @@ _running: Runtime | None = None
 _owner: tuple[int, threading.Thread] | None = None  # process and thread; a thread's number is soon another's
 _state: object | None = None  # of Taichi as started here: `ti.init` and `ti.reset` make another
 _starting = threading.Lock()
+_vulkan: VulkanDevice | None = None  # that kernels run on
 _spared: list[str] = []  # the arch whose compiler was spared work
 
 
@@ -57,11 +61,13 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
     """Start Taichi once; later calls that ask for the same, or leave it open, return what runs.
 
     Called by the first thing that needs the device; call it yourself to choose. Arch "auto" takes CUDA where there is
-    one, precision None is "f32", threads None one for each core that this process may use, of a container's share too.
+    one, else the CPU; "vulkan" and "metal" are taken where they are asked for, and compute in f32 only. Precision None
+    is "f32", threads None one for each core that this process may use, of a container's share too.
     Beside kernels of your own it takes the place of `ti.init`, which frees all that anybody has on the device.
 
-    Raises RaymarchError where CUDA is asked for and absent, where Taichi cannot start or `ti.init` was called, before
-    or since, and where another arch, precision or thread count already runs: that needs a process of its own.
+    Raises RaymarchError where a device is asked for and absent, for f64 where there is none, where Taichi cannot start
+    or `ti.init` was called, before or since, and where another arch, precision or thread count already runs: that needs
+    a process of its own.
 
     Example:
         >>> start("cpu").arch
@@ -88,6 +94,8 @@ def _begin(arch: str, precision: str | None, threads: int | None) -> Runtime:
         raise RaymarchError(
             "Taichi was started before raymarch, by ti.init, and runs once a process; call rm.start in place of ti.init"
         )
+    if precision == "f64" and arch in SINGLE_ONLY:
+        raise RaymarchError(f"precision f64 asked for but {arch} computes in f32 only; use --arch cpu, or f32")
     try:
         running = _init(_choose(arch), precision or "f32", threads)
     except BaseException:
@@ -105,15 +113,16 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
     with (
         contextlib.redirect_stdout(io.StringIO()),
         _without_variables(*OWNED_VARIABLES, *((CACHE_VARIABLE,) if cache else ())),
+        _vulkan_variable(),
     ):
         try:
             ti.init(
-                arch=ti.cuda if arch == "cuda" else ti.cpu,
+                arch=getattr(ti, arch),
                 default_fp=ti.f64 if precision == "f64" else ti.f32,
                 enable_fallback=False,
                 offline_cache=True,
                 # Else sums are taken in the order that suits the memory layout: other bits in each, and hardly faster.
-                fast_math=arch == "cuda",
+                fast_math=arch != "cpu",
                 log_level=ti.ERROR,
                 unrolling_limit=0,  # channels are unrolled, up to 48 of them
                 cpu_max_num_threads=threads,
@@ -132,7 +141,7 @@ def _start_error(arch: str, error: OSError | RuntimeError) -> RaymarchError:
     """Taichi's message with a cure. The only file that Taichi needs is the working folder."""
     if isinstance(error, OSError):
         return RaymarchError(f"the working folder is gone or may not be entered ({one_line(error)}); change to another")
-    cure = "use --arch cpu, or mend the driver" if arch == "cuda" else "give the process more memory"
+    cure = "give the process more memory" if arch == "cpu" else "use --arch cpu, or mend the driver"
     return RaymarchError(f"Taichi cannot start on {arch} ({one_line(error)[:160]}); {cure}")
 
 
@@ -158,6 +167,19 @@ def stop() -> None:
     end()
     atexit.unregister(end)
     _running = _owner = None
+
+
+@contextlib.contextmanager
+def _vulkan_variable() -> Iterator[None]:
+    """Context in which Taichi takes the Vulkan device that was chosen, by its number."""
+    before = os.environ.get(DEVICE_VARIABLE)
+    if _vulkan is not None:
+        os.environ[DEVICE_VARIABLE] = str(_vulkan.number)
+    try:
+        yield
+    finally:
+        if _vulkan is not None and before is None:
+            del os.environ[DEVICE_VARIABLE]
 
 
 @contextlib.contextmanager
@@ -236,11 +258,54 @@ def runs_on_cpu() -> bool:
     return _running is None or _running.arch == "cpu"
 
 
+def device_bytes() -> tuple[int, int] | None:
+    """Free and total memory [byte] of the device, where it has its own and tells; None where the machine's counts, as
+    on the CPU."""
+    if runs_on_cpu() or _running is None:
+        return None
+    if _running.arch == "cuda":
+        return gpu_bytes()
+    if _vulkan is None or _vulkan.kind == SOFTWARE:
+        return None
+    now = next((each for each in vulkan_devices() if each.number == _vulkan.number), _vulkan)
+    return now.free, now.total
+
+
+def max_tree_bytes() -> int | None:
+    """Bytes that one tree of fields may have; None without a limit."""
+    return None if _vulkan is None else _vulkan.widest
+
+
 def _choose(arch: str) -> str:
+    global _vulkan
     ti.set_logging_level(ti.ERROR)
+    if arch == "vulkan":
+        _vulkan = _choose_vulkan()
+        return arch
     with contextlib.redirect_stdout(io.StringIO()):
-        library = arch != "cpu" and ti._lib.core.with_cuda()  # Taichi looks for no more than that
+        library = arch in ("auto", "cuda") and ti._lib.core.with_cuda()  # Taichi looks for no more than that
+        metal = arch == "metal" and ti._lib.core.with_metal()
+    if arch == "metal":
+        if not metal:
+            raise RaymarchError("Metal asked for but only a Mac has it; use --arch cpu, or auto")
+        return arch
     cuda = library and has_gpu()
     if arch == "cuda" and not cuda:
         raise RaymarchError("CUDA asked for but no CUDA device was found; use --arch cpu, or mend the driver")
     return "cuda" if cuda else "cpu"
+
+
+def _choose_vulkan() -> VulkanDevice:
+    """The Vulkan device to take."""
+    cure = "use --arch cpu, or install the device's driver for Vulkan"
+    devices = vulkan_devices()
+    if not devices:
+        raise RaymarchError(f"Vulkan asked for but no Vulkan device was found; {cure}")
+    chosen = chosen_device(devices)
+    if chosen is None:
+        numbers = " or ".join(str(each.number) for each in devices)
+        given = os.environ[DEVICE_VARIABLE]
+        raise RaymarchError(f"{DEVICE_VARIABLE} is {given}, want {numbers}; unset it, and the fastest is taken")
+    if not chosen.doubles:
+        raise RaymarchError(f"{chosen.name} has no numbers of 64 bits, which sums are made in; use --arch cpu")
+    return chosen
