@@ -3,6 +3,7 @@
 import numpy as np
 import taichi as ti
 
+from raymarch import runtime
 from raymarch.kernels.field.bricks import BRICK_BLOCKS, distinct_samples, is_sparse, position_of_block, sample_index
 
 # Chessboard distance transform of occupancy cells, and the blocks that they reach into.
@@ -58,6 +59,12 @@ def distance_along(distance: ti.template(), last: ti.template(), row, scratch: t
             distance[cell] = ti.cast(ti.min(b, ti.cast(scratch[cell], ti.i32)), ti.u8)
 
 
+def lines_a_block() -> int:
+    """Lines that one block of threads takes, as kernels ask: one on the CPU, where they take turns; a GPU launches
+    blocks by the ten thousand, and Vulkan not as many as a line each would make."""
+    return 1 if runtime.runs_on_cpu() else 32
+
+
 @ti.kernel
 def spread_along(
     # (x, y, z) of the cells: distances, and what is the kernel's; (line at a time, distance) of where each was met last
@@ -75,7 +82,7 @@ def spread_along(
     told: to the nearest occupied cell, and to the nearest empty one, of which a cell is 255 away where there is none.
     """
     n, wide, lines = cells.dot(along), cells.dot(v), cells.dot(u) * cells.dot(v)
-    ti.loop_config(block_dim=1)
+    ti.loop_config(block_dim=ti.static(lines_a_block()))
     for row in range(last.shape[0]):
         for d in range(MAX_DISTANCE + 1):
             last[row, d] = -MAX_DISTANCE - 1
