@@ -17,6 +17,7 @@ from raymarch.cli.check_gradients import check_gradients
 from raymarch.cli.convert import convert
 from raymarch.cli.demo import demo
 from raymarch.cli.device_options import name_importer
+from raymarch.cli.devices import devices
 from raymarch.cli.doctor import doctor
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.export import export
@@ -84,6 +85,7 @@ for verb in (
     convert,
     export,
     check_gradients,
+    devices,
     bench,
     tune,
     view,

@@ -1,4 +1,4 @@
-"""Memory of the GPU, and whether there is a GPU, according to its driver."""
+"""Memory and name of the GPU, and whether there is a GPU, according to its driver."""
 
 from __future__ import annotations
 
@@ -33,6 +33,23 @@ def gpu_bytes() -> tuple[int, int] | None:
         return None if failed else (int(free.value), int(total.value))
     finally:
         driver.cuDevicePrimaryCtxRelease_v2(device)
+
+
+def gpu_name() -> tuple[str, str] | None:
+    """Name of the first CUDA device, and the latest CUDA that its driver has; None where there is none.
+
+    Example:
+        >>> named = gpu_name()
+        >>> named is None or len(named) == 2
+        True
+    """
+    if (found := _first()) is None:
+        return None
+    driver, device = found
+    name, version = ctypes.create_string_buffer(256), ctypes.c_int()
+    if driver.cuDeviceGetName(name, len(name), device) or driver.cuDriverGetVersion(ctypes.byref(version)):
+        return "a CUDA device", ""
+    return name.value.decode("utf-8", "replace"), f"CUDA {version.value // 1000}.{version.value % 1000 // 10}"
 
 
 def _first() -> tuple[ctypes.CDLL, ctypes.c_int] | None:

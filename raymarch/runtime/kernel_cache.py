@@ -43,6 +43,16 @@ def cache_argument() -> dict[str, str]:
     return {} if of_user else {"offline_cache_file_path": str(folder)}
 
 
+def kernel_folder() -> Path:
+    """Folder in which compiled kernels are kept, made if need be; the user's own variable may name one.
+
+    Example:
+        >>> kernel_folder().name != ""
+        True
+    """
+    return Path(cache_argument().get("offline_cache_file_path") or os.environ[CACHE_VARIABLE])
+
+
 def _remove_orphan(lock: Path) -> None:
     """Remove the lock of a killed process. With it, all later processes would compile everything again."""
     with contextlib.suppress(OSError):  # there is none, or it is another user's

@@ -22,8 +22,9 @@ TYPE, NAME, STORAGE_RANGE, PROPERTIES_BYTES = 16, 20, 324, 824
 FLOAT_64, INT_64, FEATURES_BYTES = 4 * 39, 4 * 40, 4 * 55
 HEAP_COUNT, HEAPS, HEAP_BYTES, MEMORY_BYTES = 260, 264, 16, 520
 DEVICE_LOCAL = 1
-# Numbers of the two structures that tell what is free of each heap (VK_EXT_memory_budget)
+# Kinds of the structures that tell what is free of each heap (VK_EXT_memory_budget), and the driver's name and version
 MEMORY_PROPERTIES_2, MEMORY_BUDGET = 1000059006, 1000237000
+PROPERTIES_2, DRIVER_PROPERTIES, DRIVER_INFO = 1000059001, 1000196000, 276
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class VulkanDevice:
 
     Attributes:
         number: which one it is to the loader.
-        name, kind: as its driver says; `kind` one of `KINDS`.
+        name, kind, driver: as its driver says; `kind` one of `KINDS`, `driver` its version, "" where it does not tell.
         total, free: its own memory [byte], free where the driver tells it, else all.
         widest: the most bytes that one tree of fields may have.
         doubles: whether it has numbers of 64 bits, which sums are made in.
@@ -41,6 +42,7 @@ class VulkanDevice:
     number: int
     name: str
     kind: str
+    driver: str
     total: int
     free: int
     widest: int
@@ -112,8 +114,9 @@ def _read_device(library: ctypes.CDLL, instance: ctypes.c_void_p, number: int, h
     reach = total if name == SOFTWARE else unpack_from("I", properties, STORAGE_RANGE)[0]
     return VulkanDevice(
         number,
-        properties.raw[NAME : NAME + 256].split(b"\0")[0].decode("utf-8", "replace"),
+        _text(properties.raw, NAME),
         name,
+        _driver(library, instance, handle),
         total,
         min(_budget(library, instance, handle, largest) or total, total),
         min(reach, MAX_TREE_BYTES),
@@ -123,11 +126,28 @@ def _read_device(library: ctypes.CDLL, instance: ctypes.c_void_p, number: int, h
 
 def _budget(library: ctypes.CDLL, instance: ctypes.c_void_p, handle: ctypes.c_void_p, heap: int) -> int:
     """What may still be taken of a heap [byte]; 0 where the driver does not tell."""
-    library.vkGetInstanceProcAddr.restype = ctypes.c_void_p
-    address = library.vkGetInstanceProcAddr(instance, b"vkGetPhysicalDeviceMemoryProperties2")
-    if not address:
-        return 0
     budget = (ctypes.c_uint64 * 34)(MEMORY_BUDGET)  # type, next, 16 budgets, 16 numbers of what is in use
     asked = (ctypes.c_uint64 * (2 + MEMORY_BYTES // 8))(MEMORY_PROPERTIES_2, ctypes.addressof(budget))
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)(handle, ctypes.addressof(asked))
+    _ask(library, instance, b"vkGetPhysicalDeviceMemoryProperties2", handle, asked)
     return max(int(budget[2 + heap]) - int(budget[18 + heap]), 0)
+
+
+def _driver(library: ctypes.CDLL, instance: ctypes.c_void_p, handle: ctypes.c_void_p) -> str:
+    """Version of the driver, as it words it; "" where it does not tell."""
+    told = (ctypes.c_uint64 * 68)(DRIVER_PROPERTIES)  # type, next, its number, name and version
+    asked = (ctypes.c_uint64 * (2 + PROPERTIES_BYTES // 8))(PROPERTIES_2, ctypes.addressof(told))
+    _ask(library, instance, b"vkGetPhysicalDeviceProperties2", handle, asked)
+    return _text(bytes(told), DRIVER_INFO)
+
+
+def _ask(
+    library: ctypes.CDLL, instance: ctypes.c_void_p, name: bytes, handle: ctypes.c_void_p, answer: ctypes.Array
+) -> None:
+    """Have the driver fill a structure; one that has no such function leaves it as it is."""
+    library.vkGetInstanceProcAddr.restype = ctypes.c_void_p
+    if address := library.vkGetInstanceProcAddr(instance, name):
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)(handle, ctypes.addressof(answer))
+
+
+def _text(structure: bytes, at: int) -> str:
+    return structure[at : at + 256].split(b"\0")[0].decode("utf-8", "replace")
