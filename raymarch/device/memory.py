@@ -192,6 +192,8 @@ def require_images(what: str, pixels: int, cure: str, *, held: int = 0, stored: 
         if needed > 0.9 * free:
             raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
     make_room(asked[-1][0])
+    if (widest := runtime.max_tree_bytes()) is not None and stored > widest:
+        raise RaymarchError(f"{what} take {stored:,} bytes but Vulkan takes {widest:,} in one piece; {cure}")
     if stored and pixels > (most := MAX_CELLS // 4):
         raise RaymarchError(f"{what} are {pixels:,} pixels but a fit takes at most {most:,}; {cure}")
 

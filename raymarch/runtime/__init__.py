@@ -273,7 +273,7 @@ def device_bytes() -> tuple[int, int] | None:
 
 def max_tree_bytes() -> int | None:
     """Bytes that one tree of fields may have; None without a limit."""
-    return None if _vulkan is None else _vulkan.widest
+    return _vulkan.widest if _vulkan is not None and _running is not None and _running.arch == "vulkan" else None
 
 
 def _choose(arch: str) -> str:

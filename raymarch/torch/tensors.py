@@ -37,7 +37,7 @@ def require_tensor(name: str, value: Any) -> None:
     torch, precision = import_torch(), "f32" if runtime.single_precision() else "f64"
     wanted, other = (torch.float32, "f64") if precision == "f32" else (torch.float64, "f32")
     mend = f"{name}.float()" if precision == "f32" else f"{name}.double()"
-    device = "cpu" if runtime.runs_on_cpu() else "cuda"
+    device = _device_type()
     if not isinstance(value, torch.Tensor):
         raise RaymarchError(f"{name} is a {type(value).__name__}, want a tensor; pass torch.as_tensor({name})")
     if value.layout != torch.strided or value.is_neg():
@@ -51,6 +51,12 @@ def require_tensor(name: str, value: Any) -> None:
         start = f", or call rm.start({value.device.type!r}) first in a new process"
         cure = f"pass {to}" + (start if value.device.type in ("cpu", "cuda") and value.device.type != device else "")
         raise RaymarchError(f"{name} is on {value.device} but this process runs on {device}; {cure}")
+
+
+def _device_type() -> str:
+    """Device of tensors: that of the kernels, where PyTorch and Taichi share it, else the CPU."""
+    running = runtime.started()
+    return "cuda" if running is not None and running.arch == "cuda" else "cpu"
 
 
 def require_shape(name: str, value: Any, shape: Sequence[int]) -> None:
@@ -70,7 +76,7 @@ def tensor_of(array: np.ndarray) -> Tensor:
     """Tensor of the process's precision on its device, a copy of an array."""
     torch = import_torch()
     dtype = torch.float32 if runtime.single_precision() else torch.float64
-    return torch.tensor(np.asarray(array), dtype=dtype, device="cpu" if runtime.runs_on_cpu() else "cuda:0")
+    return torch.tensor(np.asarray(array), dtype=dtype, device="cuda:0" if _device_type() == "cuda" else "cpu")
 
 
 def vmap_one_by_one(function: Any, info: Any, in_dims: Sequence, inputs: Sequence) -> tuple[tuple, tuple]:

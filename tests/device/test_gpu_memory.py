@@ -89,7 +89,7 @@ def test_without_a_driver_there_is_none_to_ask(monkeypatch):
 @pytest.mark.parametrize(("on_cpu", "told", "wanted"), [(True, FREE, 50), (False, FREE, FREE), (False, None, 50)])
 def test_what_is_free_is_the_devices(monkeypatch, on_cpu, told, wanted):
     monkeypatch.setattr(runtime, "runs_on_cpu", lambda: on_cpu)
-    monkeypatch.setattr(memory, "gpu_bytes", lambda: told and (told, ALL))
+    monkeypatch.setattr(runtime, "device_bytes", lambda: None if on_cpu or not told else (told, ALL))
     monkeypatch.setattr(memory, "_free_bytes", lambda: 50)
     monkeypatch.setattr(pool, "kept_bytes", lambda: 7)
     kept = 0 if told is None and not on_cpu else 7
@@ -99,7 +99,7 @@ def test_what_is_free_is_the_devices(monkeypatch, on_cpu, told, wanted):
 @pytest.mark.parametrize(("held", "stored", "free"), [(60, 0, 50), (10, 4 * FREE, FREE)])
 def test_images_are_held_by_the_machine_and_stored_on_the_gpu(monkeypatch, held, stored, free):
     monkeypatch.setattr(runtime, "runs_on_cpu", lambda: False)
-    monkeypatch.setattr(memory, "gpu_bytes", lambda: (FREE, ALL))
+    monkeypatch.setattr(runtime, "device_bytes", lambda: (FREE, ALL))
     monkeypatch.setattr(memory, "_free_bytes", lambda: 50)
     monkeypatch.setattr(pool, "kept_bytes", lambda: 0)
     memory.require_images("these", 1, "take fewer", held=10, stored=FREE // 2)
@@ -109,5 +109,5 @@ def test_images_are_held_by_the_machine_and_stored_on_the_gpu(monkeypatch, held,
 
 def test_a_quarter_of_the_gpus_memory_is_kept(monkeypatch):
     monkeypatch.setattr(runtime, "runs_on_cpu", lambda: False)
-    monkeypatch.setattr(pool, "gpu_bytes", lambda: (FREE, ALL))
+    monkeypatch.setattr(runtime, "device_bytes", lambda: (FREE, ALL))
     assert pool._max_kept_bytes() == ALL // 4

@@ -156,7 +156,7 @@ def test_without_a_budget_it_is_what_is_free(monkeypatch):
 def small_host(monkeypatch):
     """A GPU of a terabyte in a machine that has a tenth of a gigabyte left."""
     monkeypatch.setattr(runtime, "runs_on_cpu", lambda: False)
-    monkeypatch.setattr(memory, "gpu_bytes", lambda: (10**12, 10**12))
+    monkeypatch.setattr(runtime, "device_bytes", lambda: (10**12, 10**12))
     monkeypatch.setattr(memory, "host_bytes", lambda: 10**8)
 
 

@@ -220,10 +220,13 @@ def _has_host_room(needed: Memory) -> bool:
 def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -> tuple[float, float, str]:
     """Bytes over the budget, the budget, and where it comes from; `taken` are there already, libraries and images if
     not given."""
-    taken = needed.parts["libraries"] + needed.parts["images"] if taken is None else taken
+    beside = needed.parts["libraries"] + needed.parts["images"]
+    taken = beside if taken is None else taken
     free = MAX_MEMORY_FRACTION * memory.available_bytes() + taken
     if settings.memory is not None and settings.memory * 1e9 < free:
         return needed.total - settings.memory * 1e9, settings.memory * 1e9, "is the budget"
+    if (widest := runtime.max_tree_bytes()) is not None and widest + beside < free:
+        return needed.total - widest - beside, widest + beside, "are the most on Vulkan, which takes a grid in one piece"
     return needed.total - free, free, "are free"
 
 
