@@ -176,7 +176,7 @@ def check_gradients(
             several volumes one each, or one for all.
         rays: how many; those that meet something are taken first.
         seed: of the choice of camera, rays and directions.
-        arch: "cpu" or "cuda"; "auto" for either.
+        arch: "cpu", "cuda", or "auto" for either; "vulkan" and "metal" in f32 alone.
 
     Of a volume of more than 64 samples a side the part is looked at that the camera's rays meet most. Rows of several
     volumes are named "volumes[0].density" and so on, and the groups are those of `Linearised`. A mode or an
@@ -190,6 +190,7 @@ def check_gradients(
         True
     """
     started = time.perf_counter()
+    runtime.require_precision(arch, precision)
     cameras: list[Camera] = list(where)  # type: ignore[arg-type]  # as CAMERAS reads them
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     volumes, marches = several(volume), single_marches_for(volume, march)

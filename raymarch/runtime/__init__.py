@@ -87,6 +87,14 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
     return _running
 
 
+def require_precision(arch: str, precision: str | None) -> None:
+    """RaymarchError for f64 on a device that has none."""
+    if precision == "f64" and arch in SINGLE_ONLY:
+        raise RaymarchError(
+            f"precision f64 asked for but {arch} computes in f32 only; use --arch cpu, or --precision f32"
+        )
+
+
 def _begin(arch: str, precision: str | None, threads: int | None) -> Runtime:
     """Start Taichi, unless somebody else already started it: a second start would delete their fields."""
     global _owner, _state
@@ -94,8 +102,7 @@ def _begin(arch: str, precision: str | None, threads: int | None) -> Runtime:
         raise RaymarchError(
             "Taichi was started before raymarch, by ti.init, and runs once a process; call rm.start in place of ti.init"
         )
-    if precision == "f64" and arch in SINGLE_ONLY:
-        raise RaymarchError(f"precision f64 asked for but {arch} computes in f32 only; use --arch cpu, or f32")
+    require_precision(arch, precision)
     try:
         running = _init(_choose(arch), precision or "f32", threads)
     except BaseException:

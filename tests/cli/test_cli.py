@@ -584,6 +584,24 @@ def test_cuda_where_there_is_none_is_a_mistake(line, here):
     assert "no CUDA device" in refused(f"{line} --arch cuda", here)
 
 
+@pytest.mark.parametrize("line", COMPUTING)
+def test_a_device_that_is_not_there_is_a_mistake(line, here, monkeypatch):
+    for variable in ("VK_ICD_FILENAMES", "VK_DRIVER_FILES"):  # without drivers its loader finds no device
+        monkeypatch.setenv(variable, "none")
+    assert "no Vulkan device was found; use --arch cpu" in refused(f"{line} --arch vulkan", here)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="another operating system")
+def test_metal_is_on_a_mac_alone(here, here_and_now):
+    assert "only a Mac has it" in refused(f"{COMPUTING[0]} --arch metal", here, here_and_now)
+
+
+def test_f64_where_there_is_none_is_a_mistake(here):
+    ended = raymarch("check-gradients volume.h5 --arch vulkan", here)
+    told = "raymarch: precision f64 asked for but vulkan computes in f32 only; use --arch cpu, or --precision f32"
+    assert (ended.returncode, ended.stdout, ended.stderr.splitlines()[-1]) == (1, "", told)
+
+
 # Ctrl-C and pipes.
 
 

@@ -226,7 +226,11 @@ def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -
     if settings.memory is not None and settings.memory * 1e9 < free:
         return needed.total - settings.memory * 1e9, settings.memory * 1e9, "is the budget"
     if (widest := runtime.max_tree_bytes()) is not None and widest + beside < free:
-        return needed.total - widest - beside, widest + beside, "are the most on Vulkan, which takes a grid in one piece"
+        return (
+            needed.total - widest - beside,
+            widest + beside,
+            "are the most on Vulkan, which takes a grid in one piece",
+        )
     return needed.total - free, free, "are free"
 
 
