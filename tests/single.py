@@ -289,3 +289,9 @@ def out_of_core_apart(path):
     finally:
         out_of_core._rooms, part_plan.MIN_SIDE = rooms, least
     return off
+
+
+def score_of_fit(views, held_out, changes):
+    """PSNR of a fit on views that it has not seen."""
+    settings = preset("quick", resolution=16, steps=40, rays=512, sh_degree=0, slots=1)
+    return fit(views, replace(settings, **changes), box=drive.BALL_BOX).evaluate(held_out).psnr

@@ -175,6 +175,14 @@ def test_no_cell_is_ruled_out_by_the_first_level(monkeypatch):
     assert list(dict.fromkeys(shapes))[1:2] == asked
 
 
+def test_in_single_precision_a_fit_scores_as_in_double(single):
+    """On whichever device: a tenth of a decibel is what two seeds differ by."""
+    seen, held_out = views(), drive.ball_views()[-HELD_OUT:]
+    ours = worker.score_of_fit(seen, held_out, {})
+    assert ours > 15
+    assert single(worker.score_of_fit, seen, held_out, {}) == pytest.approx(ours, abs=0.1)
+
+
 @pytest.mark.whole
 def test_a_fit_in_bricks_is_the_dense_fit_in_single_precision_on_any_number_of_threads(hashes, single):
     """The dense one on a thread a core."""
