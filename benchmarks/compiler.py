@@ -102,9 +102,8 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TI_OFFLINE_CACHE_FILE_PATH"] = cache
-        import taichi as ti
-
         from raymarch import cli, runtime
+        from raymarch.engine import ti
 
         if not hasattr(ti._lib.core.CompileConfig, asked.option):
             raise ValueError(f"Taichi's compiler has no option {asked.option}; see taichi's CompileConfig")

@@ -24,7 +24,7 @@ ONE = """
 import sys
 from dataclasses import replace
 import numpy as np
-import taichi as ti
+from raymarch.engine import ti
 from raymarch.device.grid import Grid
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint

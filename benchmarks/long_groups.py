@@ -17,13 +17,13 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import taichi as ti
 from plainly import count, plainly
 
 import raymarch as rm
 from raymarch.bench.workload import workload
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.integrator.march import march
 from raymarch.rendering.march_settings import skip_invisible

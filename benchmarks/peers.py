@@ -39,7 +39,7 @@ class Raymarch:
     """This package, through the kernels that `render` and `fit` run: it marches a grid that is only read."""
 
     def __init__(self, work):
-        import taichi as ti  # after raymarch, which keeps it quiet
+        from raymarch.engine import ti
 
         self.sync = ti.sync
         self.work, self.slots = work, min(THREADS, MAX_SLOTS) if runtime.runs_on_cpu() else 1

@@ -38,7 +38,7 @@ def rays_of(fitter: rm.Fitter, n: int) -> Task:
 
 def measure(n: int, repeats: int, limit: str | None, activation: dict[str, str]) -> dict:
     """Nanoseconds a sample of a fit's step, and of the limit's march and adjoint together."""
-    import taichi as ti  # after raymarch, which keeps it quiet
+    from raymarch.engine import ti
 
     train, _ = views_of_blobs()
     same = {"sh_degree": 0, "hull": False, "levels": ((0.0, 1.0),), "refresh": 10**6}

@@ -14,12 +14,14 @@ import warnings
 from typing import TYPE_CHECKING
 
 os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # else Taichi sends an id to a server as it is imported
-os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
+for _engine in ("TAICHI", "QUADRANTS"):
+    os.environ.setdefault(f"ENABLE_{_engine}_HEADER_PRINT", "0")
 if os.name == "posix" and not os.environ.get("HOME"):
     # Without a home Taichi aborts the process as it is imported; the system knows most users' homes.
     _home = os.path.expanduser("~")
     os.environ["HOME"] = "/dev/null" if _home == "~" else _home
-os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # else it writes to a notebook's stderr
+for _prefix in ("TI", "QD"):
+    os.environ.setdefault(f"{_prefix}_ENABLE_PYBUF", "0")  # else it writes to a notebook's stderr
 
 
 def _ignore_what_taichi_calls() -> None:

@@ -6,16 +6,15 @@ package it tries, gets the same trees with all that was compiled for them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import taichi as ti
 from cases import BACKGROUND, FINEST
 
 from raymarch import runtime
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.gradients.parameters import Parameters
@@ -91,7 +90,7 @@ def reading_of(grid, buffer, mode="emission-absorption", jitter=None):
         padded = np.zeros((*buffer.fields.jitter.shape, 2))
         padded[: len(jitter)] = jitter
         buffer.fields.jitter.from_numpy(padded)
-    return replace(grid.variant, mode=MODES.get(mode, mode), jittered=jitter is not None)
+    return grid.variant.replace(mode=MODES.get(mode, mode), jittered=jitter is not None)
 
 
 def depth(volume, rays, step, min_transmittance=0.0):

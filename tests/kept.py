@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import cases
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes
 from raymarch.kernels.integrator.sample import MAX_KEPT_COLOURS, MAX_KEPT_DENSITIES
 
@@ -43,7 +41,7 @@ def gradients(degree, step, least, jittered, *, keeps, between=lambda buffer, gr
         jitter = np.stack([rng.uniform(0, 0.9, room), rng.uniform(0.9, 1.1, room)], -1)
         buffer.fields.jitter.from_numpy(jitter.astype(real))
         buffer.fields.image.grad.from_numpy(rng.normal(size=(room, 4)).astype(real))
-        variant = replace(grid.variant, jittered=jittered)
+        variant = grid.variant.replace(jittered=jittered)
         call = len(rays), step * v.voxel, 0.0, least, ti.Vector(list(cases.BACKGROUND)), variant
         if keeps:
             forget(buffer, grid)

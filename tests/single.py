@@ -6,10 +6,10 @@ from dataclasses import replace
 import cases
 import drive
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.image_store import ImageStore
+from raymarch.engine import ti
 from raymarch.fitting.fit import fit
 from raymarch.fitting.plan.bounds import find_box
 from raymarch.fitting.plan.survey import Survey

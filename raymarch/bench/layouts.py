@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
 
 from raymarch.bench.workload import noise, rays_of_image, rays_of_step
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.fitting.settings.optimiser import Adam
 from raymarch.kernels.integrator.march import march
 from raymarch.kernels.integrator.march_adjoint import march_adjoint

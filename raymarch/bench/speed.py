@@ -7,13 +7,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-import taichi as ti
-
 from raymarch import runtime
 from raymarch.bench.workload import views_of_blobs, workload
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import MAX_SLOTS
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import Fit

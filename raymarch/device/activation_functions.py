@@ -10,9 +10,9 @@ from functools import cache
 from typing import TypeAlias
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError, one_line
 from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS, ColourFunctions, DensityFunctions
 from raymarch.kernels.function_probe import evaluate, probe_adjoint, probe_composite, probe_tangent, reason_of

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid import Grid, begin_anew, require_gradient, require_room, stretch
 from raymarch.device.grid_layout import NO_COLOUR_DEGREE
 from raymarch.device.memory import grid_bytes, pool_shape
 from raymarch.device.pool import SMALL_TREE_BYTES, release
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError, one_line
 from raymarch.kernels.field import copies, occupancy
 from raymarch.kernels.field.bricks import BRICK_BLOCKS, BRICK_SAMPLES

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.checks import Numbers
@@ -33,6 +32,7 @@ from raymarch.device.memory import (
     require_memory,
 )
 from raymarch.device.pool import Owner
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import voxel_of
 from raymarch.kernels.field import copies, occupancy, thinning

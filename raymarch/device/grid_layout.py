@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import taichi as ti
-from taichi.lang.matrix import MatrixField
 
 from raymarch import runtime
 from raymarch.device.layout_choice import LayoutChoice, current_choice, kind_of
 from raymarch.device.memory import ARRAY_SPACING, BLOCK_EDGE, MAX_CELLS, cells_of, padded_shape
+from raymarch.engine import MatrixField, ti
+from raymarch.engine.record import record
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BRICK_BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import BRICK_SAMPLES
@@ -33,7 +32,7 @@ BLOCK_FIELDS = ("block_written", "block_has_gradient", "block_occupied")
 CELL_FIELDS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Fields:
     """Device fields of a grid, as kernels see them; gradients and their slots lie on dense branches of their own.
 

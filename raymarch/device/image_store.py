@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.memory import require_images
 from raymarch.device.pool import Holder, Owner
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera, border_points
 from raymarch.geometry.lens import Lens
@@ -64,7 +64,7 @@ def _numbers(
     return (*focal, *principal, float(lens.kind), reach, stretch * max(focal), *lens.numbers)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class StoreFields:
     """Device fields of an `ImageStore`; its tiles have `tile` pixels a side, the last of a row or column moved inside.
 

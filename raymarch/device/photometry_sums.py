@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import taichi as ti
 
 from raymarch.device.pool import Owner
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.kernels.fit.photometry import BACKGROUND_NUMBERS, NUMBERS, NUMBERS_A_VIEW
 from raymarch.views.exposure import MOMENTS
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class PhotometryFields:
     """Device fields of `PhotometricSums`; the last two are one step's, tile by tile."""
 

@@ -16,10 +16,8 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Generic, NoReturn, TypeVar
 
-import taichi as ti
-from taichi.lang import impl
-
-from raymarch import runtime
+from raymarch import engine, runtime
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.system import resources
 
@@ -186,7 +184,7 @@ def _max_kept_bytes() -> int:
 def _remove_filler() -> None:
     """Make a filler's place free, without `SNodeTree.destroy`: that has all kernels of the process compiled again."""
     filler = _fillers.pop()
-    filler.ptr.destroy_snode_tree(impl.get_runtime().prog)
+    engine.destroy_tree(filler)
     filler.destroyed = True  # no kernel knows it
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid_layout import set_numbers
@@ -19,6 +17,8 @@ from raymarch.device.table_fields import (
     place_table,
     table_fields,
 )
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.integrator.sample import MAX_KEPT_COLOURS, MAX_KEPT_DENSITIES
@@ -29,7 +29,7 @@ from raymarch.kernels.rays.segment_ends import MAX_FACES
 RAY_STEP = 4096  # rays that the room of a small buffer is rounded up to
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class RayFields:
     """Device fields of a `RayBuffer`; `image` and `target` are (red, green, blue, T) and (.., alpha), an alpha of -1
     where there is no target: a mask takes the pixel out.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid_layout import MAX_SLOTS, set_numbers
 from raymarch.device.pool import Owner
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.kernels.field.tables import table_in
 from raymarch.kernels.rays.segment_ends import MAX_FACES
 from raymarch.volumes.transfer_function import MAX_KNOTS, TransferFunction
@@ -19,7 +19,7 @@ TABLE_BINS = 2048
 TABLE_BYTES = (MAX_KNOTS + 1) * (10 * 8 + MAX_SLOTS * 4 * 8) + TABLE_BINS * 4
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TableFields:
     """Device fields of a transfer function, in the ray buffer, so that another table compiles nothing.
 
@@ -126,7 +126,7 @@ class TableMemory:
             self._planes = planes
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class MemberFields:
     """Device fields of a `MemberSettings`; `planes` (normal, offset) of the world, the first `plane_count` of them;
     `shown` is 0 where nothing of the volume is to be seen, so that rays are not cut at its box."""

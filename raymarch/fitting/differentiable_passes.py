@@ -5,12 +5,9 @@ Taichi does not differentiate the march: `grad_replaced` hides the loop from it 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import taichi as ti
-
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.fitting.settings.objective import Loss, Regulariser
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
@@ -37,7 +34,7 @@ def march(
     With `near_scaled` that is scaled near the cameras, by what the buffer's `set_near` was told; a variant's roulette
     is the adjoint's alone, and its march that of any.
     """
-    variant = replace(variant or grid.variant, roulette=0.0)
+    variant = (variant or grid.variant).replace(roulette=0.0)
     passes = passes_of(variant.mode)
     passes.march(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
 
@@ -54,7 +51,7 @@ def _(
     variant: Variant | None = None,
     near_scaled: bool = False,
 ) -> None:
-    variant = replace(variant or grid.variant, near_scaled=near_scaled)
+    variant = (variant or grid.variant).replace(near_scaled=near_scaled)
     passes = passes_of(variant.mode)
     passes.adjoint(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
     grid.reduce_slots()

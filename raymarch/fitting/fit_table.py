@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.checks import callback, number, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.image_store import ImagePyramid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.pruning import narrow

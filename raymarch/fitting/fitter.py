@@ -13,7 +13,6 @@ from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.checks import Colour, Numbers, callback, number, optional
 from raymarch.arguments.declared import checked
@@ -21,6 +20,7 @@ from raymarch.device.grid_layout import set_numbers
 from raymarch.device.image_store import ImagePyramid, ImageStore
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.clock import Clock
 from raymarch.fitting.depth_term import DepthTerm
@@ -205,7 +205,7 @@ class Fitter(Holder):
         count, behind = self.rays_a_step, buffer.set_behind(self.photometry.behind)
         opacity = objective.opacity_weight if self.views.shows_silhouettes else 0.0
         roulette = s.roulette if grid.degree > 0 else 0.0
-        variant = replace(self.march.variant(grid), jittered=self.schedule.jitter > 0, roulette=roulette)
+        variant = self.march.variant(grid).replace(jittered=self.schedule.jitter > 0, roulette=roulette)
         buffer.fields.image.grad.fill(0)
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             ends = s.step * grid.voxel, s.min_transmittance

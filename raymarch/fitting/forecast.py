@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.checks import Numbers, flag, optional
@@ -18,6 +17,7 @@ from raymarch.arguments.declared import checked
 from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory, memory_of_rendering
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.level_schedule import Schedule

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from raymarch import engine
 from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
@@ -142,7 +143,7 @@ def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> 
 
 def versions() -> dict[str, str]:
     """Versions of the software that made a volume, for its provenance."""
-    packages = {package: version_of(package) for package in ("raymarch", "taichi", "numpy")}
+    packages = {package: version_of(package) for package in ("raymarch", engine.NAME, "numpy")}
     return {**packages, "python": platform.python_version()}
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid_layout import ROOM_STEP
 from raymarch.device.memory import require_memory
 from raymarch.device.pool import Owner
 from raymarch.device.ray_buffer import RAY_STEP
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field import copies
 from raymarch.kernels.rays import ray_arrays
@@ -24,7 +24,7 @@ from raymarch.volumes.transfer_function import MAX_KNOTS
 MAX_UNROLLED_NUMBERS = 48  # numbers of one sample that a kernel unrolls
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class MotionFields:
     """Device fields of `RayTangents`: d_ by ray, dot_ by ray and column; origin and direction in index space.
 
@@ -171,7 +171,7 @@ class RayTangents(Owner[MotionFields]):
         return origin.astype(float), way.astype(float), view.astype(float), dt.astype(float)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class DotFields:
     """Fields of `VolumeTangents`: a vector of columns a sample; channel c of column d is number d channels + c.
 

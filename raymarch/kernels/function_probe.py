@@ -1,8 +1,7 @@
 """Evaluation of a function of one number at given places: what an activation, a loss or a regulariser is held against
 before it is compiled into a march or a fit."""
 
-import taichi as ti
-from taichi.lang.expr import Expr
+from raymarch.engine import Expr, ti
 
 NUMBER_ARRAY = ti.types.ndarray(dtype=ti.f64, ndim=1)
 

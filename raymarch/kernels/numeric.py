@@ -4,9 +4,8 @@ What a sample weighs is known when an exponential, a logarithm and another expon
 waits for these more than for memory. So polynomials are summed up in parts that do not wait for each other (Estrin).
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 
 LOG2_E = 1.4426950408889634
 

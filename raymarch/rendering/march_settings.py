@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.checks import Wrong, flag, instance_of, number, one_of, optional, whole, with_cure
 from raymarch.arguments.declared import checked_field, suggest_names, validate_fields
@@ -16,6 +15,7 @@ from raymarch.device.activation_functions import require_mode
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH_RAYS
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import corners_of
 from raymarch.geometry.clip import CLIP, Clip
@@ -143,7 +143,7 @@ class March:
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
         require_mode(self.rule)
-        return replace(grid.variant, mode=self.rule, jittered=self.jittered, clipped=self.clipped)
+        return grid.variant.replace(mode=self.rule, jittered=self.jittered, clipped=self.clipped)
 
     def call(
         self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None

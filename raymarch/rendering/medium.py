@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.checks import Check, Wrong
@@ -21,6 +20,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.device.table_fields import MemberSettings, TableMemory
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.kernel import MarchCall
 from raymarch.kernels.integrator.passes import Passes, passes_of, refusing
@@ -285,7 +285,7 @@ class SeveralVolumes(Medium):
         """Volumes as kernels see them."""
         jittered = self.march.jittered
         return tuple(
-            Member(grid.fields, own.fields, replace(grid.variant, mode=m.rule, jittered=jittered, clipped=m.clipped))
+            Member(grid.fields, own.fields, grid.variant.replace(mode=m.rule, jittered=jittered, clipped=m.clipped))
             for grid, own, m in zip(self.grids, self.settings, self.marches, strict=True)
         )
 

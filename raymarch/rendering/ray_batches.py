@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.image_store import lens_vector
 from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, host_bytes, make_room
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.rays import Rays

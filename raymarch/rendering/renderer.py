@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, overload
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.checks import Colour, flag, optional
 from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.rays import RAYS, Rays
 from raymarch.html.card import html_of

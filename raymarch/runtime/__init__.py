@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import taichi as ti
-from taichi.lang import impl
 
+from raymarch import engine
 from raymarch.arguments.checks import one_of, optional, whole
 from raymarch.arguments.declared import checked
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError, one_line
 from raymarch.runtime import compiler
 from raymarch.runtime.gpu_memory import gpu_bytes, has_gpu
@@ -27,13 +27,9 @@ from raymarch.system.resources import cores
 ARCHES = ("auto", "cpu", "cuda", "vulkan", "metal")
 SINGLE_ONLY = ("vulkan", "metal")  # Taichi has no exp, log, sin in f64 there
 PRECISIONS = ("f32", "f64")
-OWNED_VARIABLES = (
-    "TI_ARCH",
-    "TI_DEFAULT_FP",
-    "TI_ENABLE_FALLBACK",
-    "TI_OFFLINE_CACHE",
-    "TI_UNROLLING_LIMIT",
-    "TI_LOG_LEVEL",
+OWNED_VARIABLES = tuple(
+    engine.VARIABLE_PREFIX + name
+    for name in ("ARCH", "DEFAULT_FP", "ENABLE_FALLBACK", "OFFLINE_CACHE", "UNROLLING_LIMIT", "LOG_LEVEL")
 )
 MIN_ADDRESS_SPACE = 3 << 29  # bytes; a gibibyte is reserved at once, and kernels are compiled beside it
 
@@ -98,9 +94,10 @@ def require_precision(arch: str, precision: str | None) -> None:
 def _begin(arch: str, precision: str | None, threads: int | None) -> Runtime:
     """Start Taichi, unless somebody else already started it: a second start would delete their fields."""
     global _owner, _state
-    if impl.get_runtime().prog is not None:
+    if engine.program() is not None:
         raise RaymarchError(
-            "Taichi was started before raymarch, by ti.init, and runs once a process; call rm.start in place of ti.init"
+            f"{engine.TITLE} was started before raymarch, by ti.init, and runs once a process;"
+            " call rm.start in place of ti.init"
         )
     require_precision(arch, precision)
     try:
@@ -108,7 +105,7 @@ def _begin(arch: str, precision: str | None, threads: int | None) -> Runtime:
     except BaseException:
         ti.reset()  # or what was begun would pass for another's at the next try
         raise
-    _owner, _state = (os.getpid(), threading.current_thread()), impl.get_runtime()
+    _owner, _state = (os.getpid(), threading.current_thread()), engine.state()
     return running
 
 
@@ -133,6 +130,7 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
                 log_level=ti.ERROR,
                 unrolling_limit=0,  # channels are unrolled, up to 48 of them
                 cpu_max_num_threads=threads,
+                **({"cfg_optimization": False} if arch == "cpu" and engine.COMPILES_WITHOUT_FLOW else {}),
                 **cache,
             )
         except (OSError, RuntimeError) as error:
@@ -149,7 +147,7 @@ def _start_error(arch: str, error: OSError | RuntimeError) -> RaymarchError:
     if isinstance(error, OSError):
         return RaymarchError(f"the working folder is gone or may not be entered ({one_line(error)}); change to another")
     cure = "give the process more memory" if arch == "cpu" else "use --arch cpu, or mend the driver"
-    return RaymarchError(f"Taichi cannot start on {arch} ({one_line(error)[:160]}); {cure}")
+    return RaymarchError(f"{engine.TITLE} cannot start on {arch} ({one_line(error)[:160]}); {cure}")
 
 
 def end() -> None:
@@ -158,7 +156,7 @@ def end() -> None:
     By itself it does so when its last object is garbage, which as Python ends some of them never are.
     """
     global _state
-    ours, _state = impl.get_runtime() is _state, None  # who closes something after it does nothing wrong
+    ours, _state = engine.state() is _state, None  # who closes something after it does nothing wrong
     if ours and _owner == (os.getpid(), threading.current_thread()):
         ti.reset()
 
@@ -215,9 +213,8 @@ def _require_addresses() -> None:
     left = addresses_left()
     if left is not None and left < MIN_ADDRESS_SPACE:
         raise RaymarchError(
-            f"Taichi and its compiler reserve about {MIN_ADDRESS_SPACE:,} bytes of addresses but {left:,} are left "
-            "to this"
-            " process; lift the limit (ulimit -v unlimited, or the batch job's on virtual memory)"
+            f"{engine.TITLE} and its compiler reserve {MIN_ADDRESS_SPACE:,} bytes of addresses but {left:,} are left"
+            " to this process; lift the limit (ulimit -v unlimited, or the batch job's on virtual memory)"
         )
 
 
@@ -233,9 +230,9 @@ def require_owner() -> None:
 
 
 def _require_state() -> None:
-    if _state is not None and impl.get_runtime() is not _state:
+    if _state is not None and engine.state() is not _state:
         raise RaymarchError(
-            "Taichi was started anew, by ti.init or ti.reset, and all that raymarch had on the device is gone;"
+            f"{engine.TITLE} was started anew, by ti.init or ti.reset, and all that raymarch had on the device is gone;"
             " start another process, and in it call rm.start in place of ti.init"
         )
 
@@ -290,8 +287,8 @@ def _choose(arch: str) -> str:
         _vulkan = _choose_vulkan()
         return arch
     with contextlib.redirect_stdout(io.StringIO()):
-        library = arch in ("auto", "cuda") and ti._lib.core.with_cuda()  # Taichi looks for no more than that
-        metal = arch == "metal" and ti._lib.core.with_metal()
+        library = arch in ("auto", "cuda") and engine.has_cuda()  # Taichi looks for no more than that
+        metal = arch == "metal" and engine.has_metal()
     if arch == "metal":
         if not metal:
             raise RaymarchError("Metal asked for but only a Mac has it; use --arch cpu, or auto")

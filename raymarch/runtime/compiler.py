@@ -12,6 +12,8 @@ from textwrap import TextWrapper
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from raymarch import engine
+
 QUICK_VARIABLE = "RAYMARCH_QUICK_COMPILE"
 _compile_seconds = [0.0]
 
@@ -31,10 +33,11 @@ def seconds_compiling() -> float:
 def spare_work(flow: bool) -> None:
     """Spare Taichi's compiler work that changes nothing for users: reading sources again and, by `flow`, the analysis
     of the flow of control in our own kernels."""
-    with contextlib.suppress(ImportError, AttributeError):  # where Taichi has moved what this stands on
-        _read_sources_once()
-        _word_no_places()
-        _watch_compiling(flow)
+    with contextlib.suppress(ImportError, AttributeError):  # where the engine has moved what this stands on
+        if engine.IS_TAICHI:
+            _read_sources_once()
+            _word_no_places()
+        _watch_compiling(flow and engine.IS_TAICHI)
 
 
 def _watch_compiling(flow: bool) -> None:
@@ -44,20 +47,18 @@ def _watch_compiling(flow: bool) -> None:
     That pass took half of what compiling took, and LLVM does the same again in a tenth of that: kernels run as fast,
     with the same bits. Kernels of a user's own and derivatives that Taichi makes are compiled as ever.
     """
-    from taichi.lang import impl
-    from taichi.lang.kernel_impl import Kernel
-
+    Kernel = engine.kernel_class()
     trace = Kernel.materialize
 
     def traced(kernel: Any, key: Any = None, *rest: Any, **named: Any) -> None:
-        if key is None or key in kernel.compiled_kernels:
+        if key is None or engine.is_traced(kernel, key):
             trace(kernel, key, *rest, **named)
             return
         began = time.perf_counter()
         try:
             trace(kernel, key, *rest, **named)
             if flow and _is_ours(kernel):
-                _compile_without_flow(impl.get_runtime().prog, kernel.compiled_kernels[key])
+                _compile_without_flow(engine.program(), kernel.compiled_kernels[key])
         finally:
             _compile_seconds[0] += time.perf_counter() - began
 
@@ -80,9 +81,7 @@ def _compile_without_flow(program: Any, kernel: Any) -> None:
 
 def _is_ours(kernel: Any) -> bool:
     """Whether a kernel is of this package, and no derivative that Taichi makes of one."""
-    from taichi.lang.enums import AutodiffMode
-
-    return kernel.func.__module__.startswith("raymarch.") and kernel.autodiff_mode == AutodiffMode.NONE
+    return kernel.func.__module__.startswith("raymarch.") and not engine.makes_derivative(kernel)
 
 
 def _read_sources_once() -> None:

@@ -1,4 +1,4 @@
-"""Kernel cache: the folder in which Taichi keeps compiled kernels for later processes."""
+"""Kernel cache: the folder in which the engine keeps compiled kernels for later processes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import tempfile
 import time
 from pathlib import Path
 
-CACHE_VARIABLE = "TI_OFFLINE_CACHE_FILE_PATH"
+from raymarch import engine
+
+CACHE_VARIABLE = f"{engine.VARIABLE_PREFIX}OFFLINE_CACHE_FILE_PATH"
+CACHE_NAME = "ticache" if engine.IS_TAICHI else "qdcache"
 WINDOWS = os.name == "nt"
-LOCK_FILE = "ticache.lock"
+LOCK_FILE = f"{CACHE_NAME}.lock"
 MAX_LOCK_AGE = 600  # seconds that a lock may be old: Taichi holds one while it reads or writes a list
 
 
@@ -22,8 +25,8 @@ def cache_folder() -> Path:
     if WINDOWS:
         local = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
         # Taichi reads names by the system's code page, to which other letters are those of another folder.
-        return local / "raymarch" if str(local).isascii() else Path("C:/taichi_cache")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "taichi"
+        return local / "raymarch" if str(local).isascii() else Path(f"C:/{engine.NAME}_cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / engine.NAME
 
 
 def cache_argument() -> dict[str, str]:
@@ -32,7 +35,7 @@ def cache_argument() -> dict[str, str]:
     Taichi would look elsewhere on Windows and by an empty XDG_CACHE_HOME, and crashes at exit where it may not write.
     """
     of_user = bool(os.environ.get(CACHE_VARIABLE))
-    folder = cache_folder() if of_user else cache_folder() / "ticache"
+    folder = cache_folder() if of_user else cache_folder() / CACHE_NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

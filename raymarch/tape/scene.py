@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
-from taichi.lang import impl
 
-from raymarch import runtime
+from raymarch import engine, runtime
 from raymarch.arguments.checks import instance_of
 from raymarch.arguments.declared import checked
 from raymarch.device.pool import Owner
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import MODELS
 from raymarch.geometry.pose import right_jacobian
@@ -25,7 +24,7 @@ MAX_LENS_NUMBERS = max(len(model.names) for model in MODELS.values())
 PARAMETER_SHAPES = {**SHAPES, "lens": (MAX_LENS_NUMBERS,)}
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class SceneFields:
     """Device fields of a `Scene`, each with its `grad`; shapes and units as in `Parameters`, zero for what stays."""
 
@@ -105,7 +104,7 @@ class Scene(Owner[SceneFields]):
 
     @ti.ad.grad_replaced
     def render(self) -> None:
-        tape = impl.get_runtime().target_tape
+        tape = engine.recording_tape()
         if tape is not None and self._tape is not None and self._tape() is tape:  # whose image would be this one
             raise RaymarchError("this Tape has a render of the scene already, want one; take a Tape for each view")
         self._tape = None if tape is None else weakref.ref(tape)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.checks import MAX_NUMBER, Check, Numbers, Wrong, array, numeric, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.memory import MAX_CELLS, require_memory
 from raymarch.device.pool import Owner
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.kernels.integrator import splat as kernels
 
 COUNT = whole(1, MAX_CELLS)
@@ -75,7 +75,7 @@ def splat(positions: Numbers, values: Numbers, shape: Sequence[int]) -> np.ndarr
     return target[..., 0] if flat else target
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class SplatFields:
     """Device fields of a `Splat`: (point, axis), (point, channel), (\\*shape, channel), each with its `grad`."""
 

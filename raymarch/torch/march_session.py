@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid import Grid
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.geometry.ndc import ray_slopes
 from raymarch.geometry.rays import Rays

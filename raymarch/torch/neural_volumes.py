@@ -13,7 +13,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.checks import whole
@@ -21,6 +20,7 @@ from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
 from raymarch.device.memory import MAX_CELLS
 from raymarch.device.pool import Holder
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.geometry.boxes import affine_of_box
 from raymarch.kernels.field import torch_templates

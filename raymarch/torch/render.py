@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.checks import Colour, describe_value, flag, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.pool import Holder
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.parameters import groups_of

@@ -11,7 +11,7 @@ import pytest
 from raymarch.cli.device_options import IMPORT_FRAME_FILE, name_importer
 
 MODULE = """
-import taichi as ti
+from raymarch.engine import ti
 
 @ti.func
 def square(x):

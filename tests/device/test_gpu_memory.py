@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 
 import pytest
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device import memory, pool
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.runtime import gpu_memory
 

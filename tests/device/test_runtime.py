@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-import taichi as ti
 
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.runtime import kernel_cache
 
@@ -31,7 +31,7 @@ def said(code: str, folder: Path) -> list[str]:
 def test_a_program_that_called_ti_init_keeps_its_fields_and_is_told_to_call_start(tmp_path):
     code = """
 import raymarch as rm
-import taichi as ti
+from raymarch.engine import ti
 ti.init(ti.cpu, log_level=ti.ERROR)
 own = ti.field(ti.i32, shape=())
 own[None] = 7
@@ -50,7 +50,7 @@ def test_after_a_ti_init_of_another_whatever_needs_the_device_says_so(tmp_path):
     """Fields of the ended program would be freed memory."""
     code = """
 import raymarch as rm
-import taichi as ti
+from raymarch.engine import ti
 from raymarch.device.ray_buffer import RayBuffer
 buffer = RayBuffer(4)
 RayBuffer(4).close()

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import taichi as ti
 
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
 from raymarch.fitting import differentiable_passes

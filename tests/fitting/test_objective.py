@@ -7,9 +7,9 @@ from dataclasses import replace
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 
 from raymarch.device import pool
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import provenance

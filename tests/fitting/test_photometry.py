@@ -8,10 +8,10 @@ from functools import cache
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 
 from raymarch.device.image_store import ImageStore
 from raymarch.device.photometry_sums import PhotometricSums
+from raymarch.engine import ti
 from raymarch.fitting import photometry as module
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter

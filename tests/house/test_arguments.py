@@ -14,11 +14,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import taichi as ti
 
 import raymarch as rm
 from raymarch import plot
 from raymarch.device.pool import Owner
+from raymarch.engine import ti
 from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.fitting.report import Report
 from raymarch.kernels.fit.losses import squared as SQUARED

@@ -5,10 +5,10 @@ from __future__ import annotations
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.kernels.fit.choice import choose_tiles
 

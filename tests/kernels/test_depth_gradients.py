@@ -138,7 +138,7 @@ def test_what_clips_a_surface_does_not_move_how_deep_it_is():
         motion = depths.motion.fields
         for field in (motion.d_place_origin, motion.d_place_way):
             field.fill(7.0)
-        call = (replace(variant, clipped=True), *depths.call[1:])
+        call = (variant.replace(clipped=True), *depths.call[1:])
         passes_of(MODES["isosurface"]).depth_gradients.geometry_adjoint(
             depths.grid.fields, depths.buffer.fields, motion, *call
         )

@@ -8,11 +8,11 @@ import cases
 import numpy as np
 import pytest
 import reference
-import taichi as ti
 from whole import whole
 
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes
 from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.ndc import ndc_of_frustum
@@ -62,7 +62,7 @@ def by_kernels(v: Volume, rays: Rays, targets, dt: float, cut: float):
         buffer.fields.image.grad.fill(0)
         buffer.fields.jitter.from_numpy(np.tile([0.0, 1.0], (*buffer.fields.jitter.shape, 1)))
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            variant, black = replace(grid.variant, jittered=True), ti.Vector([0.0, 0.0, 0.0])
+            variant, black = grid.variant.replace(jittered=True), ti.Vector([0.0, 0.0, 0.0])
             differentiable_passes.march(grid, buffer, n, dt, cut, 0.0, black, variant)
             differentiable_passes.add_depth(grid, buffer, depths, n, dt, cut, WEIGHT)
         return buffer.fields.loss[None], grid.download_gradient()[0], depths.image(n)

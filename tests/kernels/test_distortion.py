@@ -11,11 +11,11 @@ import cases
 import numpy as np
 import pytest
 import reference
-import taichi as ti
 from whole import whole
 
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes
 from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.ndc import ndc_of_frustum
@@ -94,7 +94,7 @@ def by_kernels(v: Volume, rays: Rays, dt: float, cut: float):
         black = ti.Vector([0.0, 0.0, 0.0])
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             differentiable_passes.march(
-                grid, buffer, len(rays), dt, cut, 0.0, black, replace(grid.variant, jittered=True)
+                grid, buffer, len(rays), dt, cut, 0.0, black, grid.variant.replace(jittered=True)
             )
             differentiable_passes.add_distortion(grid, buffer, len(rays), dt, cut, UNIT, WEIGHT)
         return buffer.fields.loss[None], grid.download_gradient()[0]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import reference
 import single as worker
-import taichi as ti
 from whole import whole
 
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import lens_vector
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.geometry.boxes import affine_of_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.rays import Rays

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import taichi as ti
 from lenses import CAMERAS as WITH_CENTRE
 from lenses import ORTHOGRAPHIC
 
 import raymarch as rm
 from raymarch.device.image_store import ImageStore, lens_vector
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.kernels.fit.hull import visual_hull
 from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.kernels.rays.camera import pixel_ray

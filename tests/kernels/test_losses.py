@@ -6,8 +6,8 @@ import cases
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import LOSSES, Loss
 from raymarch.kernels.fit import losses

@@ -9,10 +9,10 @@ import cases
 import numpy as np
 import pytest
 import reference
-import taichi as ti
 
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes, fitter
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.settings.settings import preset
@@ -53,7 +53,7 @@ def by_kernels(boxes, degree, jittered, whole):
         for field, value in ((buffer.fields.jitter, jitter), (buffer.fields.image.grad, d_image)):
             field.from_numpy(np.concatenate([value, np.zeros((field.shape[0] - len(value), value.shape[1]))]))
         buffer.set_near(BEGIN, whole or 0.0)
-        variant = replace(grid.variant, jittered=jittered)
+        variant = grid.variant.replace(jittered=jittered)
         call = len(rays), 0.4 * v.voxel, 0.0, 0.0, ti.Vector(list(cases.BACKGROUND)), variant
         differentiable_passes.march(grid, buffer, *call)
         image = buffer.image(len(rays))

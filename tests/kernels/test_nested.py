@@ -8,11 +8,11 @@ import cases
 import numpy as np
 import pytest
 import reference
-import taichi as ti
 from whole import whole
 
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import Regulariser

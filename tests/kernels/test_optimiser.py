@@ -7,10 +7,10 @@ from dataclasses import replace
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 from whole import whole
 
 from raymarch.device.grid import Grid
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import Regulariser

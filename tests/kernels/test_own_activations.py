@@ -5,10 +5,10 @@ from dataclasses import replace
 import cases
 import numpy as np
 import pytest
-import taichi as ti
 from drive import volume_adjoint
 
 from raymarch.device.activation_functions import colour_functions, density_functions
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters

@@ -7,9 +7,9 @@ import cases
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 from depths import Depths
 
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.gradients.check import check_rows
 from raymarch.gradients.linearised import Linearised

@@ -1,18 +1,16 @@
 """Law: a gradient left to chance is the gradient in the mean, and what is not left to chance is added as it is."""
 
-from dataclasses import replace
-
 import cases
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 from whole import whole
 
 from raymarch.device.brick_grid import BrickGrid, begin_anew
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import set_numbers
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes
 from raymarch.kernels.integrator.sample_adjoint import MIN_CHANCE, draw_factor
 
@@ -34,7 +32,7 @@ def gradients(kind, keeps, roulette, draws):
         grid.upload(v)
         buffer.upload(rays)
         buffer.set_image_gradient(rng.normal(size=(len(rays), 4)))
-        variant = replace(grid.variant, roulette=roulette)
+        variant = grid.variant.replace(roulette=roulette)
         call = grid, buffer, len(rays), v.voxel, 0.0, 1e-3, ti.Vector(list(cases.BACKGROUND)), variant
         differentiable_passes.march(*call)
         found = []
@@ -79,7 +77,7 @@ def shares(rays: ti.template(), variant: ti.template(), influence: float, out: A
 def test_a_sample_is_drawn_in_proportion_to_its_influence(influence):
     buffer, out = drive.ray_buffer(), np.zeros(40_000)
     set_numbers(buffer.fields, draw=3)
-    shares(buffer.fields, replace(the_variant(), roulette=ROULETTE), influence, out)
+    shares(buffer.fields, the_variant().replace(roulette=ROULETTE), influence, out)
     chance = np.clip(influence / ROULETTE, MIN_CHANCE, 1)
     assert set(np.unique(np.round(out * chance, 9))) == ({0.0, 1.0} if chance < 1 else {1.0})
     assert abs((out > 0).mean() - chance) < 5 * np.sqrt(chance * (1 - chance) / out.size) + 1e-12

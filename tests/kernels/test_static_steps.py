@@ -3,10 +3,10 @@
 import cases
 import numpy as np
 import pytest
-import taichi as ti
 from drive import grid_of, ray_buffer, reading_of
 from whole import whole
 
+from raymarch.engine import ti
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.tangents import RayTangents
 from raymarch.kernels.field import activation

@@ -4,11 +4,11 @@ import cases
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 from whole import whole
 
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import REGULARISERS
 from raymarch.fitting.settings.optimiser import Adam

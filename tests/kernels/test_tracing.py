@@ -8,13 +8,13 @@ import importlib.util
 from types import SimpleNamespace
 
 import pytest
-import taichi as ti
 from taichi.lang import kernel_impl
 from taichi.lang.ast import ast_transformer_utils
 from taichi.lang.exception import TaichiCompilationError
 
 from raymarch import runtime
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.kernels.field import harmonics, occupancy
 from raymarch.kernels.fit import losses
 from raymarch.kernels.integrator import march

@@ -9,8 +9,9 @@ import drive
 import numpy as np
 import pytest
 import single as worker
-import taichi as ti
 from whole import whole
+
+from raymarch.engine import ti
 
 
 @pytest.mark.parametrize("block", [whole(block) if block in (2, 8) else block for block in cases.BLOCKS])

@@ -4,11 +4,11 @@ import cases
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 from whole import whole
 
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
+from raymarch.engine import ti
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.pose import look_at

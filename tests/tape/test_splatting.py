@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import reference
 import single as worker
-import taichi as ti
 from drive import best_agreement
 from whole import whole
 
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.splat import splat_adjoint
 from raymarch.tape.splatting import Splat, splat

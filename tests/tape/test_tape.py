@@ -9,9 +9,9 @@ import cases
 import drive
 import numpy as np
 import pytest
-import taichi as ti
 from drive import best_agreement
 
+from raymarch.engine import ti
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import LOSSES, Regulariser
 from raymarch.kernels.fit.regularise import EPS_DENSITY, EPS_FEATURES, TILE_EDGE

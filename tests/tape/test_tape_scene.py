@@ -5,11 +5,11 @@ from dataclasses import replace
 import cases
 import numpy as np
 import pytest
-import taichi as ti
 from drive import best_agreement
 from lenses import LENSES
 from whole import whole
 
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised

@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.checks import Numbers
 from raymarch.device.image_store import ImageStore
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.fitting.plan.survey import Survey
 from raymarch.fitting.settings.settings import FitSettings

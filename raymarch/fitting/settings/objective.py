@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from raymarch import runtime
+from raymarch import engine, runtime
 from raymarch.arguments.checks import Check, Wrong, describe_value, instance_of, number, one_of, optional, text
 from raymarch.arguments.declared import checked, checked_field, validate_fields
 from raymarch.device.activation_functions import hold_against, values_of
@@ -27,7 +27,7 @@ SCALE = number(1e-6, 1e6)
 
 
 def _function(value: Callable) -> Callable:
-    if not getattr(value, "_is_taichi_function", False):
+    if not engine.is_function(value):
         raise TypeError
     if (count := len(inspect.signature(value).parameters)) != 1:
         raise Wrong(f"has {count} arguments")

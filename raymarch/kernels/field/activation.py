@@ -4,16 +4,15 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-import taichi as ti
-
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.kernels.numeric import clamp_high, clamp_low, exp, log1p_unit
 from raymarch.volumes.activation import MAX_EXPONENT
 from raymarch.volumes.channels import CENTRED_SLOPE
 
 
-@dataclass(frozen=True)
+@record()
 class DensityFunctions:
     """Density activation of kernels: sigma times scale of raw + shift, its slope, and both where that is less work."""
 
@@ -22,7 +21,7 @@ class DensityFunctions:
     value_and_slope: Callable | None = None
 
 
-@dataclass(frozen=True)
+@record()
 class ColourFunctions:
     """Colour activation of kernels: colour of a sum over harmonics, and its slope by that sum from the colour."""
 

@@ -6,8 +6,7 @@ table has each brick's place in the pool; a missing brick is place 0, which is e
 
 import math
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.volumes.bricks import BRICK_SIDE
 
 BRICK_SHIFT = BRICK_SIDE.bit_length() - 1

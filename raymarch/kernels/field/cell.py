@@ -3,8 +3,7 @@
 Corners are numbered 4 a + 2 b + c, each of a, b, c 0 or 1 along x, y, z; `f` is the position in the cell, 0..1 an axis.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import mask_of
 from raymarch.kernels.field.gather import accumulate, corner_index, lowest_of_slot, steps_of
 

@@ -1,7 +1,6 @@
 """Transfer between NumPy arrays and the grid, and resampling from one resolution to the next."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import (
     BRICK_SAMPLES,
     gradient_index,

@@ -7,9 +7,8 @@ bricks each corner's place is looked up in their table (`bricks.cell_index`): th
 as it is the one place of the lower corner where a march has that of a flat field already.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import mask_of
 
 

@@ -3,8 +3,7 @@
 Each is a constant of `volumes/harmonics.py` times a polynomial; a slope's factors are those of its derivative.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.volumes.harmonics import C1, C20, C21, C22, C30, C31, C32, C33, Y00
 
 

@@ -1,9 +1,9 @@
 """Occupancy grid for empty-space skipping: the cells that hold anything, and how far each is from them."""
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import BRICK_BLOCKS, distinct_samples, is_sparse, position_of_block, sample_index
 
 # Chessboard distance transform of occupancy cells, and the blocks that they reach into.

@@ -7,10 +7,7 @@ Letters: i the knot below a value, beyond how far that is above it, shade (red, 
 
 from typing import Any
 
-import taichi as ti
-from taichi.lang.field import ScalarField
-from taichi.lang.matrix import MatrixField
-
+from raymarch.engine import MatrixField, ScalarField, ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import accumulate
 from raymarch.kernels.numeric import clamp_high, clamp_low, log_of_rest

@@ -1,7 +1,6 @@
 """Thinning: samples of a coarser spacing over the same box, each the mean of those about it, of what they show."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import sample_index
 from raymarch.kernels.field.copies import is_read

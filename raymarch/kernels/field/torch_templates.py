@@ -4,8 +4,7 @@ A template is an array (channel, i, j, k) of red, green, blue and density; index
 that both sides are walked in the order of memory. The grid holds colour as the coefficient of the first harmonic.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.numeric import is_finite
 from raymarch.volumes.harmonics import Y00
 

@@ -5,9 +5,8 @@ at whose corners it added features, the one who adds up finds the samples that t
 A word is of 2 x 4 x 4 samples, or cells by their lower corners; bit 16 x + 4 y + z. At degree 0 there are none.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import BRICK_SAMPLES, block_at, block_of_cell, gradient_index, is_sparse
 from raymarch.kernels.field.gather import scatter
 

@@ -1,7 +1,6 @@
 """Copies between PyTorch tensors of a volume's samples and the grid, each a single one in the process's memory."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.numeric import is_finite
 
 

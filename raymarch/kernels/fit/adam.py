@@ -4,8 +4,7 @@ All harmonics of a colour share its second moment, the mean of their squares, as
 al. 2025, "Adam-mini"), and those above degree 0 have no first: so moments are as large at any degree.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import first_block, gradient_index, is_sparse, sample_of_block
 from raymarch.kernels.field.touched import WORD_BITS, sample_of_word, word_of_block, word_of_cube, words_of
 from raymarch.kernels.fit.reduce import block_of

@@ -4,8 +4,7 @@ What is drawn by its error is not weighted back: the fit minimises more of what 
 2015, "Online batch selection").
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.fit.losses import has_target, residual
 from raymarch.kernels.integrator.mode import behind_of
 from raymarch.kernels.numeric import UNIFORM_SCALE, clamp_low, hash_u32

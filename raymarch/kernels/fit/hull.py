@@ -3,8 +3,7 @@
 Conservative but for the faintest pixels: alpha up to 2 of 255 counts as empty.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import first_block, sample_of_block
 from raymarch.kernels.fit.reduce import block_of
 from raymarch.kernels.rays.camera import pixel_of

@@ -4,8 +4,7 @@ A robust function comes as two functions that are compiled in, its value and its
 scale; scale^2 in front makes what is x^2 near 0 the squared error there, whatever the scale.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.integrator.mode import behind_of
 from raymarch.kernels.rays.camera import pixel_seen
 

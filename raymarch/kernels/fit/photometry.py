@@ -1,7 +1,6 @@
 """Sums over a step's pixels that tell exposures and background; in fixed order, the same on any number of threads."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.fit.losses import has_target, target_colour
 from raymarch.kernels.rays.camera import corner_of, pixel_seen
 from raymarch.views.exposure import MAX_UNCLIPPED, MIN_OPAQUE_ALPHA, MIN_UNCLIPPED, MOMENTS

@@ -1,7 +1,6 @@
 """Gradient reduction over slots, in fixed order (deterministic), which leaves them clean: only what was written."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import (
     BRICK_SAMPLES,
     block_at,

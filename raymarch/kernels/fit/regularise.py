@@ -5,8 +5,7 @@ gradient needs no atomics and every edge has the same chance: the caller scales 
 A penalty comes as two functions that are compiled in, its value and its slope, and the name of the number it is of.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import block_at, gradient_index, is_present, is_sparse, sample_index
 from raymarch.kernels.field.gather import accumulate

@@ -4,8 +4,7 @@ A view's exposure is undone on its photograph, so that what is rendered is compa
 they are stored.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.numeric import UNIFORM_SCALE, hash_u32
 from raymarch.kernels.rays.camera import corner_of, pixel_counts, pixel_of, pixel_ray, place_in_pixel
 

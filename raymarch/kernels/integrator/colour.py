@@ -1,7 +1,6 @@
 """Image of a mode that composites: each sample's own colour, or the one that a transfer function has for its value."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.gather import gather, gather_slope

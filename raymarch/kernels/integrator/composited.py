@@ -6,10 +6,9 @@ by the light behind a sample is carried along as in `remaining`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
-import taichi as ti
-
+from raymarch.engine import ti
+from raymarch.engine.record import record, replace
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.tables import (
     MAX_KNOT_VALUE,
@@ -30,7 +29,7 @@ from raymarch.kernels.numeric import clamp_high, clamp_low
 AS_IMAGE = 0  # lanes of a colour
 
 
-@dataclass(frozen=True)
+@record()
 class Quantity:
     """Quantity of a sample that is composited, `@ti.func`s; `shade` is the table's colour and opacity, if there is one.
 

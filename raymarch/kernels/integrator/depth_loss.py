@@ -11,8 +11,7 @@ A ray's `target` is (target, delta, miss, its weight among rays); its `image` be
 weight, T).
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.integrator.composited import Quantity, composited, worth_of_light
 from raymarch.kernels.integrator.distance import distance
 

@@ -7,8 +7,7 @@ d_depth (t_k - depth) / W: what is left of T behind the last sample counts for n
 infinite and has no slope. In NDC a distance has slopes of its own by the rays, which are not here.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.integrator.composited import Quantity, composited, worth_of_light
 from raymarch.kernels.rays.rays import distance_of
 

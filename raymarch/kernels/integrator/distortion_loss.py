@@ -6,9 +6,8 @@ degree 2 in the weights, so sum_i w_i g_i is twice the loss, and `later` needs n
 s = t / (t + unit). Emission and absorption only; colours take no part.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.gather import cell_of, gather, scatter

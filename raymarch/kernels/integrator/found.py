@@ -4,7 +4,7 @@ The sample's weight is 1 and T behind it 0, whatever its optical depth, and neit
 normal are those of the sample, and their gradients too.
 """
 
-import taichi as ti
+from raymarch.engine import ti
 
 
 @ti.func

@@ -1,15 +1,15 @@
 """Integrand: what an image makes of the samples of a ray, its adjoint and its tangent side by side, as a record."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import taichi as ti
+from raymarch.engine import ti
+from raymarch.engine.record import record
 
 KEPT_NUMBERS = 4  # of a ray's state
 
 
-@dataclass(frozen=True)
+@record()
 class Integrand:
     """Integrand: `@ti.func`s of a `Scene`, a ray, a sample `at` and a state, which they change.
 

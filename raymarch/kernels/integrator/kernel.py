@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-import taichi as ti
-
+from raymarch.engine import ti
+from raymarch.engine.record import record, replace
 from raymarch.kernels.field.activation import ColourFunctions, DensityFunctions
 from raymarch.kernels.integrator.mode import Mode
 
 
-@dataclass(frozen=True)
+@record()
 class Variant:
     """Variant: functions of the activations, the compositing mode, whether rays have a jitter of their own, and whether
     their samples' gradients are scaled near the cameras (`near_gradient`), whether rays are clipped, and under which
@@ -24,6 +23,10 @@ class Variant:
     near_scaled: bool = False
     clipped: bool = False
     roulette: float = 0.0
+
+    def replace(self, **changes) -> Variant:
+        """This variant with other values of these fields."""
+        return replace(self, **changes)
 
 
 class MarchCall(NamedTuple):

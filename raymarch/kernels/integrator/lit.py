@@ -7,8 +7,7 @@ N = A' G with A `index_from_world`, n its unit vector that faces the eye, e. Cle
 asked for: a table under which they come to be seen is next to this one.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.integrator import colour
 from raymarch.kernels.integrator.colour import image_of
 from raymarch.kernels.integrator.composited import Quantity, composited

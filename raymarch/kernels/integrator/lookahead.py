@@ -6,8 +6,7 @@ looks ahead wherever less than `LOOKAHEAD_FRACTION` of a change of T would come 
 reach the next.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.tables import classify
 from raymarch.kernels.integrator.mode import background_of, composite, contributes, is_alive, unclamped
 from raymarch.kernels.integrator.sample import colour_at, fetch, locate, ray_segment

@@ -6,9 +6,8 @@ gives the gradients by raw density, width, distance, place and heading (pull), o
 mean for samples, ends and rays stands here.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import cell_index, is_sparse
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear, trilinear_slope, weights
 from raymarch.kernels.field.gather import gather, gather_in_plane, gather_slope, scatter, scatter_in_plane

@@ -8,8 +8,7 @@ midpoints of steps dt from `near`, and one shorter last step, so that the widths
 `image[r]` holds the colour, background included, and the transmittance left behind the volume.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.tables import classify
 from raymarch.kernels.integrator.mode import background_of, behind_of, composite, contributes, is_alive
 from raymarch.kernels.integrator.sample import (

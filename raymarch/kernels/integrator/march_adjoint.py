@@ -3,9 +3,8 @@
 Each ray adds to its slot's own buffer what its samples give the gradient of density and features.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import is_sparse
 from raymarch.kernels.field.gather import is_flat
 from raymarch.kernels.field.touched import mark

@@ -1,7 +1,6 @@
 """Cells that rays see: those in which a sample has more than a least weight on its ray."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.tables import classify
 from raymarch.kernels.integrator.mode import composite, is_alive
 from raymarch.kernels.integrator.sample import fetch, locate, ray_segment

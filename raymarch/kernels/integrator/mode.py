@@ -6,8 +6,7 @@ Each mode is a file in `kernels/modes` and a line in its list; a record of one's
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.integrand import Integrand
 from raymarch.kernels.numeric import exp

@@ -1,7 +1,6 @@
 """Normals of what is composited: mean slope of the value by the march's weights, as a unit vector of the world."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.integrator.composited import Quantity, composited
 from raymarch.kernels.integrator.distance import MIN_OPACITY

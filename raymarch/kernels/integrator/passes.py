@@ -5,12 +5,11 @@ composite along steps, which have kernels of their own: those of a fit.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.kernels.integrator.colour import IMAGE
 from raymarch.kernels.integrator.distance import DISTANCE
@@ -97,7 +96,7 @@ class Pass:
 
     def _go(self, kernel: Callable, grid: Any, rays: Any, call: tuple[Any, ...], **how: Any) -> None:
         variant, count, dt, *cuts = call
-        variant = replace(variant, mode=self.mode)
+        variant = variant.replace(mode=self.mode)
         if self.mode.search is not None:
             self.mode.search(grid, rays, variant, count, dt)
         if self.of_depth:

@@ -1,8 +1,7 @@
 """Samples of a march: rays in index space, interpolated density and features at a point, and its colour."""
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import cell_index, is_sparse
 from raymarch.kernels.field.gather import gather, is_flat, lower_corner, place_of_cell

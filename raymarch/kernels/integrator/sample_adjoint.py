@@ -1,7 +1,6 @@
 """Adjoint of one sample of a march: its part of the gradient of density and colour."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.field.tables import add_to_knots, extinction, knot_below, shade_of, slope_of

@@ -8,12 +8,11 @@ d the ray's way in index space by unit of length, t the distance along it in the
 counted from the first sample of that box. Gradients are d_ + name, tangents dot_ + name, by column.
 """
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import taichi as ti
-
+from raymarch.engine import ti
+from raymarch.engine.record import record, replace
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.rays.rays import box_of, first_of, jitter_of, origin_in_box, place_ray, scale_of, within_box
 from raymarch.kernels.rays.segment_ends import clipped_segment
@@ -22,7 +21,7 @@ VALUE, PULL, PUSH = "value", "pull", "push"
 LEVEL = 1 << 20  # number of no face: an end where the raw density meets a level
 
 
-@dataclass(frozen=True)
+@record()
 class Scene:
     """Scene: all that a loop along rays is compiled for.
 

@@ -11,9 +11,8 @@ On the CPU each band of rows goes through all points in order and adds what fall
 on the number of threads nor on that of the bands. Elsewhere points add by atomics.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.numeric import TASK_STRIDE
 
 BANDS = 16  # row i of the target belongs to band i mod BANDS

@@ -4,18 +4,17 @@ Between two cuts the same volumes are there, and a stretch is marched as one vol
 shorter. i counts volumes.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
-import taichi as ti
-
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.kernels.numeric import clamp_high
 from raymarch.kernels.rays.rays import MAX_DISTANCE, clip, place_ray, steps_to_skip, within_box
 from raymarch.kernels.rays.segment_ends import cut_by_planes
 
 
-@dataclass(frozen=True)
+@record()
 class Member:
     """One of the volumes: fields of its grid, its settings' (`device.member_fields`), and how it is read."""
 

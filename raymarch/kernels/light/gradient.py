@@ -9,8 +9,7 @@ so (F(p + e) - F(p - e)) / 2 of the trilinear field F. With (0, -1, 1, 0) for al
 which is what a shading that is not smooth asks for.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import cell_index, is_sparse, sample_index
 from raymarch.kernels.field.cell import bilinear
 from raymarch.kernels.field.gather import accumulate, gather_slope, lower_corner, steps_of

@@ -6,8 +6,7 @@ Letters: side a corner's direction in the world, way = A side with A `index_from
 tau the optical depth of a way. The image jumps where a midpoint leaves the box: all is clear beyond.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.gather import cell_of, gather, gather_slope, scatter
 from raymarch.kernels.field.tables import add_gradient_of_sigma, optics, table_tangent

@@ -6,7 +6,7 @@ for computer synthesized pictures". A headlight has l = e. The numbers lie in `r
 derivatives at n l = 0 and n h = 0 are those of the dark side.
 """
 
-import taichi as ti
+from raymarch.engine import ti
 
 LAMP, HEADLIGHT, AMBIENT, DIFFUSE, SPECULAR, SHININESS, SURFACE_COLOUR, PAINTED, SMOOTH, OCCLUSION_REACH = (
     0,

@@ -3,8 +3,7 @@
 At the clamp, tau = T, derivatives are those of the side below.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.integrator.mode import Mode
 
 

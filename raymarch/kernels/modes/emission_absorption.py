@@ -1,8 +1,7 @@
 """Emission-absorption: alpha = 1 - e^-tau of a sample's density and step, weight = T alpha, T after it = T e^-tau (Max
 1995)."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.numeric import exp
 

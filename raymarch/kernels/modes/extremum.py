@@ -7,8 +7,7 @@ has samples; a ray that has none is 0 in all channels, with T 1.
 
 from dataclasses import dataclass, replace
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.integrator.colour import image_of

@@ -9,8 +9,7 @@ so that the adjoint is d_F = -q, d_o = -q S, d_d = -q t S and d_level = q. What 
 itself as `lit` says. T is 0 where a ray hits, 1 where it does not. `find_hits` goes before each pass.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.cell import corners_of_cell

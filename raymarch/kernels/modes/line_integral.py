@@ -17,8 +17,7 @@ is I in each channel, T = e^-I; the mean is I / L, with T 0 where the ray meets 
 
 from dataclasses import dataclass
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.integrator.distance import MIN_OPACITY, distance, gradient_of_sums, write_depth
 from raymarch.kernels.integrator.integrand import Integrand, always

@@ -10,8 +10,7 @@ What is differentiated is the rule itself: its points move with the knots, which
 
 from dataclasses import replace
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear_slope, weights
 from raymarch.kernels.field.gather import gather

@@ -8,11 +8,10 @@ Rays are cut into stretches (`integrator/stretches`). Letters as in `march`; i c
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import taichi as ti
-
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.harmonics import basis
@@ -52,7 +51,7 @@ from raymarch.kernels.rays.rays import (
 MAX_SERIES_DEPTH, SERIES_TERMS = 0.3, 11  # optical depth up to which phi is summed up as a series, of so many terms
 
 
-@dataclass(frozen=True)
+@record()
 class Together:
     """Scene of several volumes: what the loop along rays is compiled for, as `Scene` of one.
 

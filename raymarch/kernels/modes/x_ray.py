@@ -3,8 +3,7 @@
 Where depths are under 0, T is over 1. At `MAX_TRANSMITTANCE` it stays, and has no derivative.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.integrator.mode import MAX_TRANSMITTANCE, Mode
 from raymarch.kernels.numeric import clamp_high, exp
 

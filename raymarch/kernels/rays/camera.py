@@ -1,7 +1,6 @@
 """Rays of cameras: those of a run of pixels, and where the pixels of tiles are."""
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.numeric import UNIFORM_SCALE, hash_u32
 from raymarch.kernels.rays.lens import (
     KIND,

@@ -4,9 +4,8 @@ Amanatides and Woo 1987, "A fast voxel traversal algorithm for ray tracing". Whe
 each cell, by its index, so that nothing adds up along the ray.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.rays.rays import (
     MAX_DISTANCE,
     PARALLEL_TOLERANCE,

@@ -6,9 +6,8 @@ sign between two of them brackets one root, which Newton's method finds, safegua
 cell: what rounding makes of the field on a face lets no ray slip through.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.cell import corners_of_cell, hessian_times, trilinear, trilinear_curvature, trilinear_slope
 from raymarch.kernels.rays.cells import cell_at, enter_of, exit_of, is_inside, next_cell, run_ahead, segment_of

@@ -8,9 +8,8 @@ Letters: u the place in the cell, 0..1 along the ray; c the cubic of the raw den
 -1 before the first; above the value's height over the first knot.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.tables import knot_below
 from raymarch.kernels.rays.first_hit import MAX_NEWTON_STEPS, extrema_of

@@ -5,9 +5,8 @@ beside.
 by a change of a direction's tangents, and the nine numbers of `geometry/lens_distortion`.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 
 ANGLES, FOV, PARALLEL, SPHERE = 2, 3, 4, 5  # kinds, as in `geometry/lens_distortion`; 0 is the pinhole
 KIND, FOLD_RADIUS, FOLD_SLOPE, NUMBERS = 4, 5, 6, 7  # where they are in the vector

@@ -3,7 +3,7 @@
 What goes together is one kernel: each costs its compiling once a tree.
 """
 
-import taichi as ti
+from raymarch.engine import ti
 
 
 @ti.kernel

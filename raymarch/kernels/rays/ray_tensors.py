@@ -3,7 +3,7 @@
 Rows of a tensor are rays; a batch of them is a slice, which begins at the front of the buffer.
 """
 
-import taichi as ti
+from raymarch.engine import ti
 
 
 @ti.kernel

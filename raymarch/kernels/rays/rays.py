@@ -3,9 +3,8 @@
 Positions are in index space, t is a distance in the world; `o + t d` with d not of unit length there.
 """
 
-import taichi as ti
-
 from raymarch import runtime
+from raymarch.engine import ti
 from raymarch.kernels.numeric import clamp_high, clamp_low
 
 PARALLEL_TOLERANCE = 1e-12

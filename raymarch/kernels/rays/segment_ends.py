@@ -4,8 +4,7 @@ Across axis a of index space it is met at t with dot_t = -(dot_own + t dot_d) / 
 in its box, d its way. A plane (n, c) of the world is met with dot_t = -n . (dot_place + t dot_way) / (n . way).
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.rays.rays import (
     PARALLEL_TOLERANCE,
     box_of,

@@ -5,8 +5,7 @@ leaves the box, so where the one through its middle keeps that far away from all
 meets it.
 """
 
-import taichi as ti
-
+from raymarch.engine import ti
 from raymarch.kernels.rays.camera import corner_of, pixel_counts, pixel_ray
 from raymarch.kernels.rays.rays import MAX_DISTANCE, PARALLEL_TOLERANCE, clip, empty_steps, place_ray, steps_within
 
