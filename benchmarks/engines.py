@@ -36,13 +36,13 @@ def digests_of_gradients() -> dict[str, str]:
     from dataclasses import replace
 
     import numpy as np
-    from raymarch.kernels.field.copies import clear_gradients
 
     import raymarch as rm
     from raymarch.bench.workload import workload
     from raymarch.device.grid import Grid
     from raymarch.device.ray_buffer import RayBuffer
     from raymarch.engine import ti
+    from raymarch.kernels.field.copies import clear_gradients
     from raymarch.kernels.integrator.march import march
     from raymarch.kernels.integrator.march_adjoint import march_adjoint
 

@@ -24,12 +24,14 @@ for _prefix in ("TI", "QD"):
     os.environ.setdefault(f"{_prefix}_ENABLE_PYBUF", "0")  # else it writes to a notebook's stderr
 
 
-def _ignore_what_taichi_calls() -> None:
-    """Taichi 1.7.4 calls what Python 3.15 will not have: who makes errors of warnings could not import it."""
+def _ignore_warnings_of_engines() -> None:
+    """Taichi 1.7.4 calls what Python 3.15 will not have, and Quadrants 1.4.0 warns of kernels of its own: who makes
+    errors of warnings could not use them."""
     warnings.filterwarnings("ignore", r".*getdefaultlocale", DeprecationWarning, r"taichi\.")
+    warnings.filterwarnings("ignore", "cannot create weak reference to 'tuple' object", UserWarning, r"quadrants\.")
 
 
-_ignore_what_taichi_calls()
+_ignore_warnings_of_engines()
 
 if TYPE_CHECKING:
     import raymarch.plot as plot  # noqa: F401
@@ -221,7 +223,7 @@ __all__ = sorted([*_MODULE_OF, "plot"])
 def __getattr__(name: str) -> object:
     if name != "plot" and name not in _MODULE_OF:
         raise AttributeError(f"module 'raymarch' has no attribute {name!r}")
-    _ignore_what_taichi_calls()  # once more: who restores filters, as pytest does, has taken ours away
+    _ignore_warnings_of_engines()  # once more: who restores filters, as pytest does, has taken ours away
     if name == "plot":
         return importlib.import_module("raymarch.plot")
     value = getattr(importlib.import_module(f"raymarch.{_MODULE_OF[name]}"), name)

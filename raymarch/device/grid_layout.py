@@ -16,7 +16,7 @@ from raymarch.engine.record import record
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BRICK_BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import BRICK_SAMPLES
-from raymarch.kernels.field.tables import numbers_in
+from raymarch.kernels.field.tables import field_names, numbers_in
 from raymarch.kernels.fit.adam import CUBE_SIDE
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.bricks import table_shape
@@ -149,7 +149,7 @@ def set_numbers(fields: Any, **values: Any) -> None:
     The same names in the same order are one kernel for each tree of fields.
     """
     flat = np.concatenate([np.ravel(np.asarray(value, float)) for value in values.values()])
-    numbers_in(flat, fields, tuple(values))
+    numbers_in(flat, fields, field_names(tuple(values)))
 
 
 def _vector_field(features: MatrixField, density: ti.Field) -> MatrixField:

@@ -5,27 +5,39 @@ A value is classified after interpolation. Between knots colour and opacity are 
 Letters: i the knot below a value, beyond how far that is above it, shade (red, green, blue, opacity).
 """
 
+from functools import cache
 from typing import Any
 
 from raymarch.engine import MatrixField, ScalarField, ti
+from raymarch.engine.record import record
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import accumulate
 from raymarch.kernels.numeric import clamp_high, clamp_low, log_of_rest
 from raymarch.volumes.transfer_function import MAX_OPACITY
 
 
-def elements(owner: Any, names: tuple[str, ...]) -> list[ScalarField]:
+@record()
+class FieldNames:
+    """Names of fields, for `numbers_in`: the same object for the same names, by which a compiled kernel is found."""
+
+    names: tuple[str, ...]
+
+
+field_names = cache(FieldNames)
+
+
+def elements(owner: Any, chosen: FieldNames) -> list[ScalarField]:
     """Elements of fields of an owner, row by row, one field behind the other."""
-    fields = (getattr(owner, name) for name in names)
+    fields = (getattr(owner, name) for name in chosen.names)
     each = (map(ScalarField, field.vars) if isinstance(field, MatrixField) else [field] for field in fields)
     return [element for some in each for element in some]
 
 
 @ti.kernel
-def numbers_in(values: ti.types.ndarray(dtype=ti.f64, ndim=1), owner: ti.template(), names: ti.template()):
+def numbers_in(values: ti.types.ndarray(dtype=ti.f64, ndim=1), owner: ti.template(), chosen: ti.template()):
     """Copy an array to fields that have one scalar, vector or matrix each, in the order of their names."""
     for _ in range(1):  # one task, whatever else
-        for k, element in ti.static(list(enumerate(elements(owner, names)))):
+        for k, element in ti.static(list(enumerate(elements(owner, chosen)))):
             element[None] = ti.cast(values[k], element.dtype)
 
 
