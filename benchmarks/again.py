@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 from plainly import count, plainly
-from taichi.lang import kernel_impl
 
 import raymarch as rm
+from raymarch import engine
 from raymarch.rendering.march_settings import skip_invisible
 
 compiled = 0
-_compile = kernel_impl.Kernel.materialize
+_compile = engine.kernel_class().materialize
 
 
 def _counted(kernel, key=None, *rest, **how):
     global compiled
-    compiled += key is not None and key not in kernel.compiled_kernels
+    compiled += key is not None and key not in engine.made_of(kernel)
     return _compile(kernel, key, *rest, **how)
 
 
@@ -87,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=count, default=300, help="of render")
     calls = parser.parse_args().calls
-    kernel_impl.Kernel.materialize = _counted
+    engine.kernel_class().materialize = _counted
     rm.start("cpu")
     camera = rm.Camera.look_at((0.3, -4, 0.5), width=128, height=128)
     shapes = np.random.default_rng(0).integers(20, 65, (calls, 3))

@@ -30,13 +30,13 @@ class Twins:
     """Kernels compiled with an option and without it, and what both take."""
 
     def __init__(self, option: str):
-        from taichi.lang import impl
-        from taichi.lang.kernel_impl import Kernel
+        from raymarch import engine
 
-        self.option, self.program = option, lambda: impl.get_runtime().prog
+        self.option, self.program = option, lambda: engine.program()
         self.twin: dict[int, Any] = {}  # the kernel with the option, by the one without
         self.compiling: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         self.calls: dict[tuple[str, int], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        Kernel = engine.kernel_class()
         self._trace, self._launch = Kernel.materialize, Kernel.launch_kernel
         Kernel.materialize = lambda kernel, key=None, *rest, **named: self.trace(kernel, key, *rest, **named)
         Kernel.launch_kernel = lambda kernel, compiled, *given: self.launch(kernel, compiled, *given)

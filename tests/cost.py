@@ -24,16 +24,16 @@ def pytest_configure(config):
 
 
 def _count_kernels() -> None:
-    from taichi.lang import kernel_impl
+    from raymarch import engine
 
-    compile_one = kernel_impl.Kernel.materialize
+    compile_one = engine.kernel_class().materialize
 
     def count(kernel, key=None, *rest, **how):
         if key is not None and key not in kernel.compiled_kernels:
             compiled.append(kernel.func.__name__)
         return compile_one(kernel, key, *rest, **how)
 
-    kernel_impl.Kernel.materialize = count
+    engine.kernel_class().materialize = count
 
 
 def _seconds() -> float:

@@ -97,9 +97,9 @@ def kernel_class() -> Any:
     return kernels.Kernel
 
 
-def is_traced(kernel: Any, key: Any) -> bool:
-    """Whether a kernel was made ready for arguments of this key."""
-    return key in (kernel.compiled_kernels if IS_TAICHI else kernel.materialized_kernels)
+def made_of(kernel: Any) -> dict[Any, Any]:
+    """What was made of a kernel, by the key of its arguments."""
+    return kernel.compiled_kernels if IS_TAICHI else kernel.materialized_kernels  # type: ignore[no-any-return]
 
 
 def makes_derivative(kernel: Any) -> bool:

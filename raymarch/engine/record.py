@@ -7,11 +7,12 @@ one. What a record holds is looked up while a kernel is compiled, as in Taichi.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
+if sys.version_info >= (3, 11):
+    from typing import dataclass_transform
 else:
 
     def dataclass_transform(**_: Any) -> Callable[[Any], Any]:

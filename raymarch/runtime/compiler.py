@@ -51,7 +51,7 @@ def _watch_compiling(flow: bool) -> None:
     trace = Kernel.materialize
 
     def traced(kernel: Any, key: Any = None, *rest: Any, **named: Any) -> None:
-        if key is None or engine.is_traced(kernel, key):
+        if key is None or key in engine.made_of(kernel):
             trace(kernel, key, *rest, **named)
             return
         began = time.perf_counter()

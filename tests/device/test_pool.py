@@ -9,9 +9,8 @@ import cases
 import drive
 import numpy as np
 import pytest
-from taichi.lang import kernel_impl
 
-from raymarch import runtime
+from raymarch import engine, runtime
 from raymarch.device import memory, pool
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
@@ -41,14 +40,14 @@ def ball(shape, radius=0.5) -> Volume:
 def compiled(monkeypatch):
     """The names of the kernels that were compiled since."""
     names: list[str] = []
-    compile_one = kernel_impl.Kernel.materialize
+    compile_one = engine.kernel_class().materialize
 
     def count(kernel, key=None, *rest, **how):
         if key is not None and key not in kernel.compiled_kernels:
             names.append(kernel.func.__name__)
         return compile_one(kernel, key, *rest, **how)
 
-    monkeypatch.setattr(kernel_impl.Kernel, "materialize", count)
+    monkeypatch.setattr(engine.kernel_class(), "materialize", count)
     return names
 
 

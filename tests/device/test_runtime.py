@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from raymarch import runtime
+from raymarch import engine, runtime
 from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.runtime import kernel_cache
@@ -124,7 +124,8 @@ def test_of_a_start_that_failed_nothing_stays(monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runtime.impl, "get_runtime", lambda: type("State", (), {"prog": None}))
+    monkeypatch.setattr(runtime.engine, "state", lambda: None)
+    monkeypatch.setattr(runtime.engine, "program", lambda: None)
     monkeypatch.setattr(ti, "reset", lambda: ended.append(True))
     monkeypatch.setattr(runtime, "_init", fail)
     with pytest.raises(KeyboardInterrupt):
@@ -179,7 +180,7 @@ def test_kernels_are_kept_in_the_home_whether_the_caches_variable_is_empty_or_mi
     unset.setenv("HOME", str(tmp_path))
     if empty:
         unset.setenv("XDG_CACHE_HOME", "")
-    kept = tmp_path / ".cache" / "taichi" / "ticache"
+    kept = tmp_path / ".cache" / engine.NAME / kernel_cache.CACHE_NAME
     assert kernel_cache.cache_argument() == {"offline_cache_file_path": str(kept)}
     assert kept.is_dir()
 
@@ -188,7 +189,7 @@ def test_kernels_are_kept_in_the_home_whether_the_caches_variable_is_empty_or_mi
 def test_kernels_are_kept_where_taichi_itself_would_keep_them(unset, tmp_path):
     """So that those of before are found."""
     unset.setenv("XDG_CACHE_HOME", str(tmp_path))
-    code = "import raymarch.runtime, taichi; print(taichi.lang.impl.default_cfg().offline_cache_file_path)"
+    code = "from raymarch import engine; print(engine.impl.default_cfg().offline_cache_file_path)"
     assert said(code, tmp_path) == [kernel_cache.cache_argument()["offline_cache_file_path"]]
 
 

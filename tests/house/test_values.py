@@ -606,7 +606,7 @@ def test_a_volume_far_from_the_origin_is_warned_of(caplog, monkeypatch):
 
 def test_a_buffer_closed_before_any_kernel_leaves_nothing_to_check_later():
     """Else Taichi looks at its freed fields before the next kernel: at another field's shape, or worse."""
-    from taichi.lang import impl
+    from raymarch import engine
 
     RayBuffer(4).close()
-    assert impl.get_runtime().matrix_fields == []
+    assert engine.state().matrix_fields == []
