@@ -28,7 +28,7 @@ def _ignore_warnings_of_engines() -> None:
     """Taichi 1.7.4 calls what Python 3.15 will not have, and Quadrants 1.4.0 warns of kernels of its own: who makes
     errors of warnings could not use them."""
     warnings.filterwarnings("ignore", r".*getdefaultlocale", DeprecationWarning, r"taichi\.")
-    warnings.filterwarnings("ignore", "cannot create weak reference to 'tuple' object", UserWarning, r"quadrants\.")
+    warnings.filterwarnings("ignore", "cannot create weak reference", UserWarning, r"quadrants\.")
 
 
 _ignore_warnings_of_engines()

@@ -200,7 +200,7 @@ def test_the_users_own_folder_of_kernels_is_left_to_taichi_to_read(unset, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("local", "folder"), [("D:/eve/AppData", "D:/eve/AppData/raymarch"), ("D:/Jörg", "C:/taichi_cache")]
+    ("local", "folder"), [("D:/eve/AppData", "D:/eve/AppData/raymarch"), ("D:/Jörg", f"C:/{engine.NAME}_cache")]
 )
 def test_on_windows_kernels_are_kept_among_the_users_data_where_taichi_can_read_the_name(local, folder, unset):
     unset.setattr(kernel_cache, "WINDOWS", True)
