@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid_layout import NO_COLOUR_DEGREE, set_numbers
 from raymarch.device.memory import require_memory
 from raymarch.device.pool import Owner
 from raymarch.device.ray_buffer import RAY_STEP
+from raymarch.engine import ti
+from raymarch.engine.record import record
 from raymarch.kernels.integrator.integrand import KEPT_NUMBERS
 from raymarch.kernels.rays.ray_arrays import scalars_out
 
@@ -21,7 +21,7 @@ INTEGRANDS = ("image", "depth", "normals")  # what a ray may carry at once
 INTEGERS_A_RAY, NUMBERS_A_RAY = 7, 4 + KEPT_NUMBERS * len(INTEGRANDS)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class PartFields:
     """Device fields of `PartRays`; kernels take them for the whole volume's grid, of which they have the place alone.
 

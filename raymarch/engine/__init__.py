@@ -42,13 +42,14 @@ VARIABLE_PREFIX = "TI_" if IS_TAICHI else "QD_"  # of the environment variables 
 COMPILES_WITHOUT_FLOW = not IS_TAICHI  # its `init` takes `cfg_optimization`; `runtime/compiler.py` does it for Taichi
 
 if TYPE_CHECKING:
-    import taichi as ti
     from taichi.lang import impl
     from taichi.lang.enums import AutodiffMode
     from taichi.lang.exception import TaichiCompilationError as CompilationError
     from taichi.lang.expr import Expr
     from taichi.lang.field import ScalarField
     from taichi.lang.matrix import MatrixField
+
+    from raymarch.engine import ti
 else:
     ti = importlib.import_module(NAME)
     impl = importlib.import_module(f"{NAME}.lang.impl")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -305,7 +305,7 @@ class OutOfCoreRenderer(Holder):
 
     def _scene(self, seen: Seen) -> PartScene:
         fields: PartFields = self._rays.waits.fields
-        variant = replace(self.march.variant(self._grid), mode=seen.mode)
+        variant = self.march.variant(self._grid).replace(mode=seen.mode)
         return PartScene(
             self._grid.fields,
             self._rays.buffer.fields,

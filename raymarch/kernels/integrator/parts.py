@@ -13,11 +13,10 @@ other: samples beside them are there too, as many as slopes of the value ask for
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
-import taichi as ti
-
+from raymarch.engine import ti
+from raymarch.engine.record import record, replace
 from raymarch.kernels.field.bricks import cell_index
 from raymarch.kernels.field.gather import gather, gather_slope
 from raymarch.kernels.integrator.scene import Scene, ray_of, segment_of
@@ -28,7 +27,7 @@ FINISHED = -1  # of a spot's first number: the ray is through
 NOWHERE = -1  # number of no part
 
 
-@dataclass(frozen=True)
+@record()
 class PartScene(Scene):
     """Scene of a march in parts: `grid` is the part that is there, `part` where it lies and where rays wait.
 

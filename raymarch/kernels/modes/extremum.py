@@ -5,9 +5,10 @@ another order; of equals the first along the ray wins. Gradients are those of th
 has samples; a ray that has none is 0 in all channels, with T 1.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from raymarch.engine import ti
+from raymarch.engine.record import replace
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.integrator.colour import image_of
