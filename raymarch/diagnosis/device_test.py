@@ -14,12 +14,12 @@ import threading
 import time
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.device.grid import Grid
 from raymarch.device.layout_choice import processor
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.engine import ti
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.integrator.march import march

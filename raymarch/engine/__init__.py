@@ -42,14 +42,13 @@ VARIABLE_PREFIX = "TI_" if IS_TAICHI else "QD_"  # of the environment variables 
 COMPILES_WITHOUT_FLOW = not IS_TAICHI  # its `init` takes `cfg_optimization`; `runtime/compiler.py` does it for Taichi
 
 if TYPE_CHECKING:
+    import taichi as ti
     from taichi.lang import impl
     from taichi.lang.enums import AutodiffMode
     from taichi.lang.exception import TaichiCompilationError as CompilationError
     from taichi.lang.expr import Expr
     from taichi.lang.field import ScalarField
     from taichi.lang.matrix import MatrixField
-
-    from raymarch.engine import ti
 else:
     ti = importlib.import_module(NAME)
     impl = importlib.import_module(f"{NAME}.lang.impl")
@@ -80,6 +79,11 @@ def recording_tape() -> Any:
 def has_cuda() -> bool:
     """Whether the engine finds the library of CUDA's driver, which may be there without a device."""
     return bool(ti._lib.core.with_cuda())
+
+
+def has_metal() -> bool:
+    """Whether this is a Mac with Metal."""
+    return bool(ti._lib.core.with_metal())
 
 
 def destroy_tree(root: Any) -> None:

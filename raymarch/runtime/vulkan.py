@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import unpack_from
 
+from raymarch import engine
+
 LOADERS = {"win32": ("vulkan-1.dll",), "darwin": ("libvulkan.1.dylib", "libMoltenVK.dylib")}
-DEVICE_VARIABLE = "TI_VISIBLE_DEVICE"  # by which Taichi is told which one to take, by its number
+DEVICE_VARIABLE = f"{engine.VARIABLE_PREFIX}VISIBLE_DEVICE"  # number of the one that the engine takes
 SOFTWARE = "software"
 KINDS = ("other", "integrated", "discrete", "virtual", SOFTWARE)  # VkPhysicalDeviceType
 PREFERENCE = ("discrete", "integrated", "virtual", "other", SOFTWARE)  # the first is taken

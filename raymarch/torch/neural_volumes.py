@@ -28,7 +28,7 @@ from raymarch.rendering.march_settings import March
 from raymarch.rendering.medium import OneVolume
 from raymarch.torch.functions import keep_threads_out, require_backward_thread
 from raymarch.torch.march_session import RayOutputs, TensorMarch, TensorRays
-from raymarch.torch.tensors import import_torch, require_tensor, wait_for
+from raymarch.torch.tensors import import_torch, require_tensor, require_tensors, wait_for
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.samples import SHAPE
 
@@ -95,8 +95,7 @@ class TorchMarch(Holder):
     @checked(shape=SHAPE, slots=whole(1, 64), batch=whole(1, 1 << 26))
     def __init__(self, shape: Sequence[int], *, slots: int = 4, batch: int = 1 << 16):
         import_torch()
-        if not ti.lang.util.has_pytorch():
-            raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
+        require_tensors()
         march = March(mode="additive", min_transmittance=0.0, min_weight=0.0, batch=batch)
         runtime.start()
         with ExitStack() as owners:

@@ -12,7 +12,6 @@ import numpy as np
 from raymarch.arguments.checks import Colour, describe_value, flag, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.device.pool import Holder
-from raymarch.engine import ti
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.parameters import groups_of
@@ -28,7 +27,15 @@ from raymarch.rendering.medium import (
 from raymarch.torch.cameras import TorchCameras
 from raymarch.torch.functions import keep_threads_out, render_function
 from raymarch.torch.march_session import Inputs, MarchSession, Request, VolumeTensors
-from raymarch.torch.tensors import TorchVolume, import_torch, require_finite, require_shape, require_tensor, tensor_of
+from raymarch.torch.tensors import (
+    TorchVolume,
+    import_torch,
+    require_finite,
+    require_shape,
+    require_tensor,
+    require_tensors,
+    tensor_of,
+)
 from raymarch.views.views import Views
 from raymarch.volumes.channels import background_of_channels
 from raymarch.volumes.volume import Volume
@@ -110,8 +117,7 @@ class TorchRender(Holder):
     @checked(volume=VOLUMES, march=optional(MARCHES_OF_SINGLE_RAYS), slots=whole(0, 64))
     def __init__(self, volume: AnyVolumes, march: Marches = None, *, slots: int = 4):
         import_torch()
-        if not ti.lang.util.has_pytorch():
-            raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
+        require_tensors()
         self.alone, self.like, volumes = isinstance(volume, Volume), volume, several(volume)
         self.marches = single_marches_for(volume, march)
         with ExitStack() as owners:

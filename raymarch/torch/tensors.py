@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raymarch import runtime
+from raymarch import engine, runtime
 from raymarch.arguments.checks import flag
 from raymarch.arguments.declared import checked, suggest_names
 from raymarch.errors import RaymarchError
@@ -30,6 +30,14 @@ def import_torch() -> ModuleType:
     except ImportError as error:
         raise RaymarchError(f"PyTorch is not installed ({error}); {INSTALL}") from error
     return torch
+
+
+def require_tensors() -> None:
+    """RaymarchError where the user's own variable keeps the engine from taking tensors."""
+    if not engine.ti.lang.util.has_pytorch():
+        raise RaymarchError(
+            f"{engine.VARIABLE_PREFIX}ENABLE_TORCH=0 keeps {engine.TITLE} from taking tensors; unset it"
+        )
 
 
 def require_tensor(name: str, value: Any) -> None:
