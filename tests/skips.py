@@ -18,6 +18,7 @@ LISTED = {
     r"CUDA is here": "what a machine without a GPU says is tried on such machines only",
     r"a GPU adds up in any order": "under --arch cuda; everywhere else these run",
     r"no f64 on that device": "under --arch vulkan and metal; everywhere else these run",
+    r"of Taichi's compiler alone": "under RAYMARCH_ENGINE=quadrants; everywhere else these run",
     r"no Vulkan device": "a driver for Vulkan, as Mesa's on the processor: mesa-vulkan-drivers of Debian",
     r"no CUDA device": "a GPU, which few machines have",
     r"no browser": "Chromium, which the viewer's pages and widgets are tried in",

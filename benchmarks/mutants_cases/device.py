@@ -244,7 +244,7 @@ FAULTS = [
     Fault(
         "a derivative that Taichi makes is compiled without its analysis of flow",
         "_is_ours",
-        'return kernel.func.__module__.startswith("raymarch.") and kernel.autodiff_mode == AutodiffMode.NONE',
+        'return kernel.func.__module__.startswith("raymarch.") and not engine.makes_derivative(kernel)',
         'return kernel.func.__module__.startswith("raymarch.")',
         (TRACING + "test_users_kernels_and_derivatives_are_no_kernels_of_ours",),
     ),
