@@ -45,6 +45,7 @@ def digests_of_gradients() -> dict[str, str]:
     from raymarch.kernels.field.copies import clear_gradients
     from raymarch.kernels.integrator.march import march
     from raymarch.kernels.integrator.march_adjoint import march_adjoint
+    from raymarch.kernels.integrator.passes import passes_of
 
     found = {}
     for degree in (0, 2):
@@ -62,6 +63,14 @@ def digests_of_gradients() -> dict[str, str]:
             march_adjoint(*call)
             grid.reduce_slots()
             found[f"gradient of degree {degree}"] = digest(rays.image(count), *grid.download_gradient())
+            if degree == 0:  # a march that looks ahead by itself
+                passes = passes_of(grid.variant.mode)
+                passes.depth(*call[:6])
+                rays.fields.depth.grad.fill(1.0)
+                clear_gradients(grid.fields)
+                passes.depth_gradients.adjoint(*call[:6])
+                grid.reduce_slots()
+                found["gradient of depth"] = digest(rays.depth(count), grid.download_gradient()[0])
     return found
 
 

@@ -109,7 +109,7 @@ class _Notes(logging.Handler):
         text = translated(record.getMessage())
         context = click.get_current_context(silent=True)
         said: set[str] = context.find_root().meta.setdefault(NOTES_KEY, set()) if context is not None else set()
-        if text not in said:
+        if text.strip() and text not in said:
             said.add(text)
             print_note(f"note: {text}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import os
 import time
 import traceback
@@ -16,6 +17,7 @@ from raymarch import engine
 
 QUICK_VARIABLE = "RAYMARCH_QUICK_COMPILE"
 _compile_seconds = [0.0]
+_traces_ours = [False]  # whether the kernel that is traced just now is of this package
 
 
 def seconds_compiling() -> float:
@@ -37,6 +39,8 @@ def spare_work(flow: bool) -> None:
         if engine.IS_TAICHI:
             _read_sources_once()
             _word_no_places()
+        else:
+            _follow_no_attributes()
         _watch_compiling(flow and engine.IS_TAICHI)
 
 
@@ -54,12 +58,13 @@ def _watch_compiling(flow: bool) -> None:
         if key is None or key in engine.made_of(kernel):
             trace(kernel, key, *rest, **named)
             return
-        began = time.perf_counter()
+        began, _traces_ours[0] = time.perf_counter(), kernel.func.__module__.startswith("raymarch.")
         try:
             trace(kernel, key, *rest, **named)
             if flow and _is_ours(kernel):
                 _compile_without_flow(engine.program(), kernel.compiled_kernels[key])
         finally:
+            _traces_ours[0] = False
             _compile_seconds[0] += time.perf_counter() - began
 
     Kernel.materialize = traced
@@ -82,6 +87,17 @@ def _compile_without_flow(program: Any, kernel: Any) -> None:
 def _is_ours(kernel: Any) -> bool:
     """Whether a kernel is of this package, and no derivative that Taichi makes of one."""
     return kernel.func.__module__.startswith("raymarch.") and not engine.makes_derivative(kernel)
+
+
+def _follow_no_attributes() -> None:
+    """Have Quadrants not follow attributes of arguments from function to function in kernels of this package.
+
+    It looks for arrays inside of objects, which ours have none of. Where a function calls itself with a part of its own
+    argument, as a march does with the integrand that looks ahead, it would follow them for ever (Quadrants 1.3, 1.4).
+    """
+    pruning = importlib.import_module(f"{engine.NAME}.lang._pruning").Pruning
+    follow = pruning._propagate_chain_paths
+    pruning._propagate_chain_paths = staticmethod(lambda *given: None if _traces_ours[0] else follow(*given))
 
 
 def _read_sources_once() -> None:
