@@ -16,8 +16,10 @@ def devices(as_json: bool) -> int:
     its kernels are compiled, in up to half a minute; then it takes seconds. What fails has its cure. Exit code 1 if the
     device that is taken fails.
     """
+    from raymarch import engine
     from raymarch.diagnosis.devices import examine_devices
     from raymarch.runtime.kernel_cache import kernel_folder
+    from raymarch.system.versions import version_of
 
     found, cache = examine_devices(output.print_note), str(kernel_folder())
     if as_json:
@@ -29,5 +31,5 @@ def devices(as_json: bool) -> int:
             mark = "*" if each.chosen else " "
             output.print_result(f"{mark} {each.arch:8}{state:8}{size:>9}  {each.name}".rstrip())
             output.print_result(f"{'':10}{each.why}")
-        output.print_result(f"  kernels are kept in {cache}")
+        output.print_result(f"  {engine.TITLE} {version_of(engine.NAME)} compiles kernels and keeps them in {cache}")
     return 0 if all(each.works for each in found if each.chosen) else 1
