@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import raymarch as rm
+from raymarch.engine import record
 from raymarch.kernels.integrator.colour import IMAGE
 from raymarch.kernels.integrator.loops import by_steps
 from raymarch.kernels.modes.registry import MODES
@@ -224,7 +225,7 @@ def test_rays_come_to_parts_of_a_lower_rank_first():
 REFUSED_MARCHES = {
     "x-ray-joseph": (rm.March(mode="x-ray-joseph"), "does not go through parts of a volume; take mode x-ray-exact"),
     "an image that does not wait": (
-        rm.March(mode=replace(MODES["x-ray"], name="mine", image=replace(IMAGE, pause=None))),
+        rm.March(mode=replace(MODES["x-ray"], name="mine", image=record.replace(IMAGE, pause=None))),
         "mode mine does not go through parts",
     ),
     "samples of its own": (rm.March(mode=replace(MODES["x-ray"], traverse=by_steps)), "take mode x-ray-exact"),
