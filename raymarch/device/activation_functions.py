@@ -11,11 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raymarch import runtime
-from raymarch.engine import ti
+from raymarch import engine, runtime
 from raymarch.errors import RaymarchError, one_line
 from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS, ColourFunctions, DensityFunctions
-from raymarch.kernels.function_probe import evaluate, probe_adjoint, probe_composite, probe_tangent, reason_of
+from raymarch.kernels.function_probe import Probed, evaluate, probe_adjoint, probe_composite, probe_tangent, reason_of
 from raymarch.kernels.integrator.mode import Mode
 from raymarch.kernels.modes.registry import MODES
 from raymarch.volumes.activation import (
@@ -183,50 +182,51 @@ def require_mode(mode: Mode) -> None:
 
 @cache
 def _require(mode: Mode, single: bool) -> None:
-    here = weight, after = _composite(mode, T, TAU)
+    probed = Probed(mode)  # one for all: kernels are compiled for it
+    here = weight, after = _composite(probed, T, TAU)
     along = {
-        by: [_composite(mode, T - dT, TAU - dtau), here, _composite(mode, T + dT, TAU + dtau)]
+        by: [_composite(probed, T - dT, TAU - dtau), here, _composite(probed, T + dT, TAU + dtau)]
         for by, dT, dtau in (("T", DIFFERENCE_STEP, 0.0), ("tau", 0.0, DIFFERENCE_STEP))
     }
     places = {
         "T": [T - DIFFERENCE_STEP, T, T + DIFFERENCE_STEP],
         "tau": [TAU - DIFFERENCE_STEP, TAU, TAU + DIFFERENCE_STEP],
     }
-    tangent = _passes(mode, "tangent", probe_tangent, 4, T, TAU)
+    tangent = _passes(probed, "tangent", probe_tangent, 4, T, TAU)
     for column, (by, of) in enumerate([("T", 0), ("T", 1), ("tau", 0), ("tau", 1)]):
         what = f"of {('weight', 'T_after')[of]} by {by}"
         values = [both[of] for both in along[by]]
         hold_against(tangent[:, column], values, places[by], _complaint_of_mode(mode, "tangent", what))
-    adjoint = _passes(mode, "adjoint", probe_adjoint, 2, T, TAU)
+    adjoint = _passes(probed, "adjoint", probe_adjoint, 2, T, TAU)
     unit = 1.0 if mode.power is None else after  # of `remaining`
     for column, what in enumerate(("by weight", "by remaining")):
         values = [both[column] / (unit if column else 1.0) for both in along["tau"]]
         hold_against(adjoint[:, column], values, places["tau"], _complaint_of_mode(mode, "adjoint", what))
     if mode.power is not None:
-        half, half_after = _composite(mode, T / 2, TAU)
+        half, half_after = _composite(probed, T / 2, TAU)
         hold_equal(weight / 2**mode.power, half, _complaint_of_mode(mode, "power", "weight at T / 2"))
         hold_equal(after / 2, half_after, _complaint_of_mode(mode, "power", "T_after at T / 2"))
 
 
-def _composite(mode: Mode, at_T: np.ndarray, at_tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    weight, after = _passes(mode, "composite", probe_composite, 2, at_T, at_tau).T
+def _composite(probed: Probed, at_T: np.ndarray, at_tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    weight, after = _passes(probed, "composite", probe_composite, 2, at_T, at_tau).T
     return weight, after
 
 
 def _passes(
-    mode: Mode, part: str, kernel: Callable[..., None], columns: int, at_T: np.ndarray, at_tau: np.ndarray
+    probed: Probed, part: str, kernel: Callable[..., None], columns: int, at_T: np.ndarray, at_tau: np.ndarray
 ) -> np.ndarray:
     """Numbers (n, column) that a part of a mode gives, all finite; else RaymarchError."""
     out = np.empty((len(at_T), columns), runtime.dtype())
     try:
-        kernel(mode, at_T.astype(out.dtype), at_tau.astype(out.dtype), out)
-    except (ti.TaichiCompilationError, ti.TaichiTypeError, ti.TaichiSyntaxError, TypeError, ValueError) as error:
+        kernel(probed, at_T.astype(out.dtype), at_tau.astype(out.dtype), out)
+    except (*engine.COMPILER_ERRORS, TypeError, ValueError) as error:
         last = one_line(error).split("^")[-1].strip(" ~")
-        raise _wrong(mode, part, f"does not compile: {last[-200:]}") from error
+        raise _wrong(probed.mode, part, f"does not compile: {last[-200:]}") from error
     bad = np.argwhere(~np.isfinite(out))
     if len(bad):
         i, j = bad[0]
-        raise _wrong(mode, part, f"gives {out[i, j]} at T {at_T[i]:g}, tau {at_tau[i]:g}, want finite numbers")
+        raise _wrong(probed.mode, part, f"gives {out[i, j]} at T {at_T[i]:g}, tau {at_tau[i]:g}, want finite numbers")
     return out.astype(float)
 
 

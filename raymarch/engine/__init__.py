@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from taichi.lang import impl
     from taichi.lang.enums import AutodiffMode
     from taichi.lang.exception import TaichiCompilationError as CompilationError
+    from taichi.lang.exception import TaichiSyntaxError as SyntaxFault
+    from taichi.lang.exception import TaichiTypeError as TypingError
     from taichi.lang.expr import Expr
     from taichi.lang.field import ScalarField
     from taichi.lang.matrix import MatrixField
@@ -53,12 +55,16 @@ else:
     ti = importlib.import_module(NAME)
     impl = importlib.import_module(f"{NAME}.lang.impl")
     AutodiffMode = importlib.import_module(f"{NAME}.lang.enums" if IS_TAICHI else f"{NAME}.types.enums").AutodiffMode
-    CompilationError = getattr(importlib.import_module(f"{NAME}.lang.exception"), f"{TITLE}CompilationError")
+    CompilationError, TypingError, SyntaxFault = (
+        getattr(importlib.import_module(f"{NAME}.lang.exception"), f"{TITLE}{kind}Error")
+        for kind in ("Compilation", "Type", "Syntax")
+    )
     Expr = importlib.import_module(f"{NAME}.lang.expr").Expr
     ScalarField = importlib.import_module(f"{NAME}.lang.field").ScalarField
     MatrixField = importlib.import_module(f"{NAME}.lang.matrix").MatrixField
 
-__all__ = ["CompilationError", "Expr", "MatrixField", "ScalarField", "ti"]
+COMPILER_ERRORS = (CompilationError, TypingError, SyntaxFault)
+__all__ = ["COMPILER_ERRORS", "CompilationError", "Expr", "MatrixField", "ScalarField", "ti"]
 
 
 def state() -> Any:
