@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -72,9 +73,10 @@ def test_a_device_that_is_right_passes_and_one_that_is_not_fails(monkeypatch):
     arch = runtime.started().arch
     assert device_test.run_test(arch)["worst"] < 1e-9
     right = device_test.numbers_of_numpy
-    for name, at in (("image", 0), ("gradient by density", 1), ("gradient by colour", 2)):
+    named = (("image", 0), ("gradient by density", 1), ("gradient by colour", 2))
+    for (name, at), factor in itertools.product(named, (1.0002, np.nan)):
         wrong = [lambda x: x] * 3
-        wrong[at] = lambda x: np.nan * x
+        wrong[at] = lambda x, factor=factor: factor * x
         monkeypatch.setattr(
             device_test,
             "numbers_of_numpy",
