@@ -79,6 +79,7 @@ class Grid(Owner[Fields]):
     shape: tuple[int, int, int]
     mark: int
     activation = Activation()
+    pairwise = False  # whether slots are added along a tree of pairs, as ranks that share a fit want it
 
     name = "this grid"
 
@@ -214,7 +215,7 @@ class Grid(Owner[Fields]):
 
     def reduce_slots(self) -> None:
         """Gradient reduction: add up what the slots hold."""
-        reduce_slots(self.fields, self.blocks)
+        reduce_slots(self.fields, self.blocks, self.pairwise)
 
     def carved_samples(self, empty: tuple[float, float] | None = None) -> Dense | Sparse:
         """Samples of the level as `download_carved` gives them."""

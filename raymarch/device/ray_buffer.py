@@ -44,6 +44,8 @@ class RayFields:
     `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
     `kept_density` and `kept_colour` are what a march keeps for its adjoint (`kernels.integrator.sample`), as (raw
     density, number of the sample) and (red, green, blue, number of the sample). `draw` numbers its roulette's draws.
+    `deal` is of a step that several ranks share (`kernels.rays.dealt_rays`): how many rays are dealt at a time, the
+    first of the virtual slots that are this rank's, and their count.
     `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
     adjoint of depth.
 
@@ -68,6 +70,7 @@ class RayFields:
     planes: ti.Field
     plane_count: ti.Field
     draw: ti.Field
+    deal: ti.Field
     kept_density: ti.Field | None
     kept_colour: ti.Field | None
     behind: ti.Field | None = None
@@ -133,6 +136,7 @@ class RayBuffer(TableMemory, Owner[RayFields]):
             planes=ti.Vector.field(4, float),
             plane_count=ti.field(ti.i32),
             draw=ti.field(ti.i32),
+            deal=ti.Vector.field(3, ti.i32),
             kept_density=ti.Vector.field(2, float) if keeps else None,
             kept_colour=ti.Vector.field(1 + colours, float) if keeps else None,
             behind=None if channels is None else ti.Vector.field(colours, float),
@@ -146,7 +150,7 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.near, f.plane_count, f.iso, f.shading, f.draw)
+        tree.place(f.near, f.plane_count, f.iso, f.shading, f.draw, f.deal)
         if f.behind is not None:
             tree.place(f.behind)
         if f.kept_colour is not None:

@@ -81,6 +81,31 @@ def choose_tiles(
     return place
 
 
+@ti.func
+def error_of_tile(store: ti.template(), rays: ti.template(), tile, parts, background):
+    """Mean squared error of the colour of a tile of the buffer."""
+    area = store.tile * store.tile
+    total = 0.0
+    for p in range(tile * area, tile * area + area):
+        if has_target(rays, p):
+            seen, behind = pixel_seen(rays, p, parts), behind_of(rays, background)
+            for c in ti.static(range(rays.colours)):
+                total += residual(rays, seen, p, behind, c) ** 2 / (ti.static(float(rays.colours)) * area)
+    return total
+
+
+@ti.func
+def follow_errors(store: ti.template(), chosen: ti.template(), tiles):
+    """error = `chosen_error` of each chosen tile; mean_error follows that of all."""
+    for tile in range(tiles):
+        store.error[chosen[tile]] = store.chosen_error[tile]
+    mean = 0.0
+    for tile in range(tiles):
+        mean += store.error[chosen[tile]] / tiles
+    before = ti.select(store.mean_error[None] < UNDRAWN_ERROR, store.mean_error[None], mean)
+    store.mean_error[None] = clamp_low(ERROR_DECAY * before + (1.0 - ERROR_DECAY) * mean, 1e-30)
+
+
 @ti.kernel
 def note_errors(store: ti.template(), rays: ti.template(), tiles: int, parts: int, background: ti.math.vec3):
     """error = mean squared error of each chosen tile's colour; mean_error follows that of all that were chosen.
@@ -89,20 +114,7 @@ def note_errors(store: ti.template(), rays: ti.template(), tiles: int, parts: in
     first.
     """
     for tile in range(tiles):
-        area = store.tile * store.tile
-        total = 0.0
-        for p in range(tile * area, tile * area + area):
-            if has_target(rays, p):
-                seen, behind = pixel_seen(rays, p, parts), behind_of(rays, background)
-                for c in ti.static(range(rays.colours)):
-                    total += residual(rays, seen, p, behind, c) ** 2 / (ti.static(float(rays.colours)) * area)
-        store.chosen_error[tile] = total
+        store.chosen_error[tile] = error_of_tile(store, rays, tile, parts, background)
     ti.loop_config(serialize=True)
     for _ in range(1):
-        for tile in range(tiles):
-            store.error[store.chosen[tile]] = store.chosen_error[tile]
-        mean = 0.0
-        for tile in range(tiles):
-            mean += store.error[store.chosen[tile]] / tiles
-        before = ti.select(store.mean_error[None] < UNDRAWN_ERROR, store.mean_error[None], mean)
-        store.mean_error[None] = clamp_low(ERROR_DECAY * before + (1.0 - ERROR_DECAY) * mean, 1e-30)
+        follow_errors(store, store.chosen, tiles)

@@ -1,4 +1,8 @@
-"""Gradient reduction over slots, in fixed order (deterministic), which leaves them clean: only what was written."""
+"""Gradient reduction over slots, in fixed order (deterministic), which leaves them clean: only what was written.
+
+Where several ranks have the slots of a step, these are added along a tree of pairs (`pairwise`), of which each
+rank has a branch.
+"""
 
 from raymarch.engine import ti
 from raymarch.kernels.field.bricks import (
@@ -26,6 +30,11 @@ def direct_slots(grid) -> int:
     return 1 if is_sparse(grid.table) else 0
 
 
+def slots_left(grid, pairwise) -> int:
+    """Count of slots that hold anything once those that are added in pairs have been."""
+    return 1 if pairwise else grid.slots
+
+
 @ti.func
 def block_of(b, blocks):
     """Block by its number b, last axis fastest."""
@@ -42,7 +51,15 @@ def take_slot(part: ti.template(), slot, I):
 
 
 @ti.func
-def sum_of_samples(grid: ti.template(), J):
+def add_in_pairs(grid: ti.template(), part: ti.template(), I):
+    """Add up what the slots hold of sample I in the first of them, by a tree of pairs; the others become 0."""
+    for level in ti.static(range((grid.slots - 1).bit_length())):
+        for s in ti.static(range(0, grid.slots, 2 << level)):
+            part[ti.Vector([s, I[0], I[1], I[2]])] += take_slot(part, s + ti.static(1 << level), I)
+
+
+@ti.func
+def sum_of_samples(grid: ti.template(), J, pairwise: ti.template()):
     """Add up what the slots hold of a block's samples, of density alone above degree 0; the sum of all."""
     total = ti.cast(0.0, float)
     for i in range(grid.block):
@@ -50,14 +67,18 @@ def sum_of_samples(grid: ti.template(), J):
             for k in range(grid.block):
                 I = sample_of_block(grid, J, i, j, k)
                 G = gradient_index(grid, I)
+                if ti.static(pairwise):
+                    add_in_pairs(grid, grid.d_density, I)
                 d_density = grid.g_density[G]
-                for s in ti.static(range(direct_slots(grid), grid.slots)):
+                for s in ti.static(range(direct_slots(grid), slots_left(grid, pairwise))):
                     d_density += take_slot(grid.d_density, s, I)
                 grid.g_density[G] = d_density
                 total += d_density
                 if ti.static(grid.packs):
+                    if ti.static(pairwise):
+                        add_in_pairs(grid, grid.d_features, I)
                     d_features = grid.g_features[G]
-                    for s in ti.static(range(direct_slots(grid), grid.slots)):
+                    for s in ti.static(range(direct_slots(grid), slots_left(grid, pairwise))):
                         d_features += take_slot(grid.d_features, s, I)
                     grid.g_features[G] = d_features
                     total += d_features.sum()
@@ -65,7 +86,7 @@ def sum_of_samples(grid: ti.template(), J):
 
 
 @ti.func
-def sum_of_features(grid: ti.template(), J):
+def sum_of_features(grid: ti.template(), J, pairwise: ti.template()):
     """Add up what the slots hold of a block's features, where they were added to; the sum of all."""
     total = ti.cast(0.0, float)
     for w in range(ti.static(words_of(grid))):
@@ -79,9 +100,11 @@ def sum_of_features(grid: ti.template(), J):
                 if (word >> n) & 1:
                     I = sample_of_word(grid, W, n)
                     G = gradient_index(grid, I)
+                    if ti.static(pairwise):
+                        add_in_pairs(grid, grid.d_features, I)
                     d_features = grid.g_features[G]
-                    for s in ti.static(range(direct_slots(grid), grid.slots)):
-                        if (of_slot[s] >> n) & 1:
+                    for s in ti.static(range(direct_slots(grid), slots_left(grid, pairwise))):
+                        if ti.static(pairwise) or (of_slot[s] >> n) & 1:
                             d_features += take_slot(grid.d_features, s, I)
                     grid.g_features[G] = d_features
                     total += d_features.sum()
@@ -98,10 +121,11 @@ def forget_cells(grid: ti.template(), J):
 
 
 @ti.kernel
-def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
+def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3, pairwise: ti.template()):
     """density.grad, features.grad += sum over slots of d_density, d_features, which become 0; marks blocks dirty.
 
-    In a sparse grid the first slot is the gradient itself.
+    In a sparse grid the first slot is the gradient itself. `pairwise`: whether slots, a power of two of them, are added
+    along a tree of pairs, not one after another.
 
     A sample's cell touches the next block too, so a block is dirty if one of its seven lower neighbours was touched.
     """
@@ -114,9 +138,9 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
             hit = hit or grid.block_written[block_at(grid, lower)] != 0
         if hit:
             grid.block_has_gradient[J] = ti.u8(1)
-            total = sum_of_samples(grid, J)
+            total = sum_of_samples(grid, J, pairwise)
             if ti.static(grid.parted):
-                total += sum_of_features(grid, J)
+                total += sum_of_features(grid, J, pairwise)
             if grid.nonfinite_step[None] == 0 and not is_finite(total):
                 grid.nonfinite_step[None] = 1
     for b in range(blocks[0] * blocks[1] * blocks[2]):

@@ -42,9 +42,15 @@ def draw_tiles(
             rays.target[pixel] = target
 
 
+@ti.func
+def jitter_of_ray(seed, step, r, parts, phase):
+    """Jitter (phase, stretch) of number r of a step's rays."""
+    u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM_SCALE + (r % parts) / ti.cast(parts, float)
+    return ti.Vector([ti.min(phase * (u - ti.floor(u)), 0.999999), 1.0])
+
+
 @ti.kernel
 def jitter_parts(rays: ti.template(), seed: int, step: int, count: int, parts: int, phase: float):  # RayFields, rays
     """Jitter of a fit's step: rays begin up to `phase` of a step early, those of a pixel at equal distances."""
     for r in range(count):
-        u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM_SCALE + (r % parts) / ti.cast(parts, float)
-        rays.jitter[r] = ti.Vector([ti.min(phase * (u - ti.floor(u)), 0.999999), 1.0])
+        rays.jitter[r] = jitter_of_ray(seed, step, r, parts, phase)

@@ -14,7 +14,8 @@ from raymarch.kernels.integrator.mode import Mode
 class Variant:
     """Variant: functions of the activations, the compositing mode, whether rays have a jitter of their own, and whether
     their samples' gradients are scaled near the cameras (`near_gradient`), whether rays are clipped, and under which
-    influence on its ray a sample's gradient is left to chance (`roulette`), 0 for none."""
+    influence on its ray a sample's gradient is left to chance (`roulette`), 0 for none. Rays of a step that is `dealt`
+    to several ranks are a part of all (`kernels.rays.dealt_rays`)."""
 
     density: DensityFunctions
     colour: ColourFunctions
@@ -23,6 +24,7 @@ class Variant:
     near_scaled: bool = False
     clipped: bool = False
     roulette: float = 0.0
+    dealt: bool = False
 
     def replace(self, **changes) -> Variant:
         """This variant with other values of these fields."""

@@ -32,7 +32,8 @@ from raymarch.kernels.integrator.sample_adjoint import (
     gradient_fraction_of_sample,
     segment_from_camera,
 )
-from raymarch.kernels.numeric import RAYS_PER_CHUNK, TASK_STRIDE, put_numbers
+from raymarch.kernels.numeric import TASK_STRIDE, put_numbers
+from raymarch.kernels.rays.dealt_rays import rays_per_chunk
 from raymarch.kernels.rays.rays import place_of, steps_to_skip
 
 
@@ -458,10 +459,10 @@ def march_adjoint(
     if ti.static(runtime.runs_on_cpu()):
         for i in range(TASK_STRIDE * grid.slots):
             if i % TASK_STRIDE == 0:
-                slot, behind = i // TASK_STRIDE, behind_of(rays, background)
-                for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
-                    first = (run * grid.slots + slot) * RAYS_PER_CHUNK
-                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
+                slot, behind, chunk = i // TASK_STRIDE, behind_of(rays, background), rays_per_chunk(rays, variant)
+                for run in range((count + chunk * grid.slots - 1) // (chunk * grid.slots)):
+                    first = (run * grid.slots + slot) * chunk
+                    for r in range(first, ti.min(first + chunk, count)):
                         adjoint_of_ray(grid, rays, variant, r, slot, dt, min_transmittance, min_weight, behind)
     else:
         ti.loop_config(block_dim=64)

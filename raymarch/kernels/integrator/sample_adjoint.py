@@ -9,6 +9,7 @@ from raymarch.kernels.integrator.lookahead import optical_depth_gradient, pass_s
 from raymarch.kernels.integrator.mode import contributes
 from raymarch.kernels.integrator.sample import colour_again, colour_at, index_ray, locate
 from raymarch.kernels.numeric import UNIFORM_SCALE, hash_u32
+from raymarch.kernels.rays.dealt_rays import number_of_ray
 from raymarch.kernels.rays.rays import box_of, clip, origin_in_box, scale_of, shell_segment, step_at
 
 # Russian roulette of gradients: samples that hardly matter to a pixel are added by chance, an unbiased estimate.
@@ -28,7 +29,7 @@ def draw_factor(rays: ti.template(), variant: ti.template(), influence, r, k):
     if ti.static(variant.roulette > 0):
         if influence < variant.roulette:
             chance = ti.max(influence * ti.static(1.0 / max(variant.roulette, 1e-30)), MIN_CHANCE)
-            u = ti.cast(hash_u32(rays.draw[None], r, k), float) * UNIFORM_SCALE
+            u = ti.cast(hash_u32(rays.draw[None], number_of_ray(rays, variant, r), k), float) * UNIFORM_SCALE
             share = ti.select(u < chance, 1.0 / chance, 0.0)
     return share
 
