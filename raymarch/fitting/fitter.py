@@ -39,6 +39,7 @@ from raymarch.html.card import card_html, html_of
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
 from raymarch.kernels.fit.targets import draw_tiles, jitter_parts
+from raymarch.kernels.integrator.kernel import Variant
 from raymarch.rendering.march_settings import MARCH, March, set_ray_settings
 from raymarch.rendering.medium import OneVolume
 from raymarch.rendering.renderer import BACKGROUND, render_camera
@@ -168,8 +169,7 @@ class Fitter(Holder):
         if self.depths is not None:
             self.depths.draw(n, grid, self.march)
         self._differentiate(self._draw())
-        note_errors(self.store.fields, buffer.fields, self.tiles, self.side**2, behind)
-        self.photometry.look(buffer, n, self.side**2)
+        self._look(behind)
         if self.depths is not None:
             self.depths.look(n)
         self.rates.optimiser.step(grid, self._moments_age, progress, n, self.schedule.even(progress, n))
@@ -181,10 +181,14 @@ class Fitter(Holder):
         if (level := self.schedule.level(progress, self.steps_done)) > self._level:
             self._level = level
             pruning = Pruning(self.grid, self.store, self.buffer, self.settings, self.plan.near)
-            if pruning.next_level(level, self.plan.shape_of(level), self.plan.most_bricks):
+            if pruning.next_level(level, self.plan.shape_of(level), self._most_bricks):
                 self._moments_age = 0
                 reopen(self.grid, self.settings.reopen if self.schedule.is_long(progress, self.steps_done) else 1.0)
             self._refresh(self.plan.least_sigma(self.steps_done))
+
+    def _most_bricks(self, room: int) -> int:
+        """Count of bricks that there is memory for now that there is room for so many."""
+        return self.plan.most_bricks(room)
 
     def _side(self, progress: float, steps: int) -> int:
         """Rays along each edge of a pixel, after so many steps."""
@@ -202,25 +206,44 @@ class Fitter(Holder):
     def _differentiate(self, counted: int) -> None:
         """March of a step's rays, its losses, and the gradient of both."""
         s, grid, buffer, objective = self.settings, self.grid, self.buffer, self.objective
-        count, behind = self.rays_a_step, buffer.set_behind(self.photometry.behind)
-        opacity = objective.opacity_weight if self.views.shows_silhouettes else 0.0
-        roulette = s.roulette if grid.degree > 0 else 0.0
-        variant = self.march.variant(grid).replace(jittered=self.schedule.jitter > 0, roulette=roulette)
+        count, ends = self.rays_a_step, (s.step * grid.voxel, s.min_transmittance)
         buffer.fields.image.grad.fill(0)
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            ends = s.step * grid.voxel, s.min_transmittance
-            differentiable_passes.march(
-                grid, buffer, count, *ends, s.min_weight, behind, variant, self.plan.near_gradient > 0
-            )
-            differentiable_passes.compare(buffer, objective.robust, self.rays, behind, opacity, counted, self.side**2)
+            self._compare_rays(self.rays, counted, self._variant)
             if weight := objective.distortion_weight:
                 differentiable_passes.add_distortion(
                     grid, buffer, max(count // RAYS_PER_DISTORTION_RAY, 1), *ends, self.plan.reach, weight
                 )
             if self.depths is not None:
                 self.depths.add(grid, buffer, *ends)
-            for each in objective.regularisers:
-                differentiable_passes.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
+            self._regularise()
+
+    @property
+    def _variant(self) -> Variant:
+        """What a step's march and its adjoint are compiled for."""
+        roulette = self.settings.roulette if self.grid.degree > 0 else 0.0
+        return self.march.variant(self.grid).replace(jittered=self.schedule.jitter > 0, roulette=roulette)
+
+    def _compare_rays(self, pixels: int, counted: int, variant: Variant) -> None:
+        """March of the buffer's rays, and their loss against so many pixels, `counted` of the step's with a target."""
+        s, grid, buffer, objective = self.settings, self.grid, self.buffer, self.objective
+        behind, parts = buffer.set_behind(self.photometry.behind), self.side**2
+        opacity = objective.opacity_weight if self.views.shows_silhouettes else 0.0
+        ends = s.step * grid.voxel, s.min_transmittance, s.min_weight
+        near_scaled = self.plan.near_gradient > 0
+        differentiable_passes.march(grid, buffer, pixels * parts, *ends, behind, variant, near_scaled)
+        differentiable_passes.compare(buffer, objective.robust, pixels, behind, opacity, counted, parts)
+
+    def _regularise(self) -> None:
+        """Regularisers of a step, whose gradient is added at once."""
+        s, at = self.settings, (self.settings.seed, self.steps_done)
+        for each in self.objective.regularisers:
+            differentiable_passes.regularise(self.grid, self.buffer, each, *at, s.regularised_fraction)
+
+    def _look(self, behind: ti.Vector) -> None:
+        """What a step's pixels tell of tiles, exposures and background."""
+        note_errors(self.store.fields, self.buffer.fields, self.tiles, self.side**2, behind)
+        self.photometry.look(self.buffer, self.steps_done, self.side**2)
 
     def _refresh(self, least: float | None) -> None:
         self.store = self.images.use(self.plan.halvings_of(self._level))

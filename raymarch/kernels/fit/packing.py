@@ -45,7 +45,7 @@ def blocks_out(
             numbers[n, m] = grid.g_density[G]
             if ti.static(grid.packs):
                 for c in ti.static(range(grid.features.n)):
-                    numbers[n, (1 + c) * ti.static(e**3) + m] = grid.g_features[G][c]
+                    numbers[n, (1 + c) * ti.static(grid.block**3) + m] = grid.g_features[G][c]
 
 
 @ti.kernel
@@ -62,7 +62,7 @@ def blocks_in(
             total += numbers[n, m]
             if ti.static(grid.packs):
                 for c in ti.static(range(grid.features.n)):
-                    number = numbers[n, (1 + c) * ti.static(e**3) + m]
+                    number = numbers[n, (1 + c) * ti.static(grid.block**3) + m]
                     grid.g_features[G][c] = number
                     total += number
         if grid.nonfinite_step[None] == 0 and not is_finite(total):
