@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, output, server_options
+from raymarch.cli import options, output, rank_options, server_options
 from raymarch.cli.device_options import Device, device_options
 from raymarch.cli.option_kinds import Background, Box, Duration, Gigabytes, pack_options, usage_errors
 from raymarch.cli.set_options import SetReading, set_reading
@@ -238,17 +238,42 @@ def fit(
     that is not, which goes beside it as NAME.interrupted.h5. Exit code 0: it is in the file asked for, all of it or
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
+    viewing.require()
+    with rank_options.shared(device) as processes:
+        return _fit(data, split, box, asked, reading, refining, saving, viewing, dry_run, processes, as_json)
+
+
+def _fit(
+    data: str,
+    split: str,
+    box: list[list[float]] | None,
+    asked: Asked,
+    reading: SetReading,
+    refining: Refining,
+    saving: Saving,
+    viewing: Viewing,
+    dry_run: bool,
+    processes: rank_options.Shared,
+    as_json: bool,
+) -> int:
+    """Exit code of a fit, made by one process or several."""
     from raymarch.errors import RaymarchError
     from raymarch.fitting.report import NOT_FINITE, cut_short
     from raymarch.io.files.lock import lock_file
     from raymarch.io.image_sets.load import load_views
 
-    viewing.require()
+    processes.require_alone(
+        view=viewing.view,
+        refine=bool(refining),
+        dry_run=dry_run,
+        checkpoint_every=saving.checkpoint_every is not None,
+        resume=saving.resume,
+    )
     learned = reading.background == "learned"
     settings = asked.settings(asked.preset or "default", learned)
-    checkpoints = None if dry_run else saving.require(data)
+    checkpoints = None if dry_run or not processes.first else saving.require(data)
     with output.keep_warnings() as warnings, ExitStack() as alone:
-        if saving.out is not None and not dry_run:
+        if saving.out is not None and checkpoints is not None:
             alone.enter_context(lock_file(saving.out, "choose another --out"))
         how = reading.options(depths=settings.depth_weight > 0)
         views = load_views(data, split, background=None if learned else reading.background, **how)
@@ -259,12 +284,20 @@ def fit(
             )
         if asked.preset is None:
             settings = asked.settings(_preset_of(views, box), learned)
-        output.print_note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
+        many = "" if processes.ranks is None else f", ranks by {processes.ranks.by}: {processes.ranks.size}"
+        output.print_note(f"{views.count_in_words()} from {data}, on {processes.device.start().arch}{many}")
+        if not processes.first:
+            from raymarch.fitting.fit import fit as fit_with_others
+
+            fit_with_others(views, settings, box=box, ranks=processes.ranks)
+            return 0
 
         if checkpoints is None or saving.out is None:
             return print_forecast(views, settings, box, as_json, refines=bool(refining), also=refining.refine_also)
 
-        limits = {"box": box, "checkpoints": checkpoints if saving.keeps else None}
+        limits: dict[str, Any] = {"box": box, "checkpoints": checkpoints if saving.keeps else None}
+        if processes.ranks is not None:
+            limits["ranks"] = processes.ranks
         with viewing.viewed(as_json) as viewer:
             result, kept = _run(views, settings, saving.out, saving.overwrite, refining, limits, viewer)
             _report(result, kept, views, warnings, as_json)

@@ -58,7 +58,7 @@ class GradientExchange:
         """Gradient of these blocks and samples in one array (n,), and the shapes of its parts."""
         shapes = [(len(at), packing.numbers_of_block(grid.fields))]
         if words is not None:
-            shapes.append((int(_bits_of(words).sum()), grid.fields.features.n))
+            shapes.append((int(_bits_of(words).sum()), grid.colours * (grid.degree + 1) ** 2))
         flat = np.empty(sum(rows * columns for rows, columns in shapes), runtime.dtype())
         parts = _parts(flat, shapes)
         packing.blocks_out(grid.fields, grid.blocks, at, parts[0])

@@ -26,7 +26,7 @@ from raymarch.fitting.gradient_exchange import GradientExchange
 from raymarch.fitting.plan.budget import MAX_MEMORY_FRACTION
 from raymarch.fitting.plan.plan import Plan, plan_fit
 from raymarch.fitting.settings.settings import FitSettings
-from raymarch.kernels.fit import dealt
+from raymarch.kernels.fit import dealt, losses
 from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.kernels.numeric import RAYS_PER_CHUNK
 from raymarch.kernels.rays.dealt_rays import VIRTUAL_SLOTS
@@ -47,10 +47,13 @@ def require_shared(views: Views, settings: FitSettings) -> None:
         if getattr(settings, name):
             raise RaymarchError(f"{name} is set and ranks do not share it; {cure}")
     if settings.objective is not None and settings.minimised.distortion_weight:
-        raise RaymarchError(f"the objective has a distortion loss and ranks do not share it; {SEPARATE['depth_weight']}")
+        raise RaymarchError(
+            f"the objective has a distortion loss and ranks do not share it; {SEPARATE['distortion_weight']}"
+        )
     if views.channels:
         raise RaymarchError(
-            f"the views have the channels {', '.join(views.channels)} and ranks share fits of colours; fit in one process"
+            f"the views have the channels {', '.join(views.channels)} and ranks share fits of colours; fit in one"
+            " process"
         )
 
 
@@ -73,7 +76,7 @@ class RankedFitter(Fitter):
 
     Attributes:
         comm: communicator of the ranks.
-        stop_when: asked on rank 0 in each step; where it says so, all ranks have `halted` after the step.
+        exchange: what travels between them.
     """
 
     def __init__(
@@ -84,12 +87,12 @@ class RankedFitter(Fitter):
         *,
         box: Numbers | None = None,
         started: float | None = None,
+        stop_when: Callable[[], bool] = lambda: False,
     ):
         require_count(comm.size)
         self.clock, self.comm, self.exchange = Clock(started), comm, GradientExchange(comm)
-        self.stop_when: Callable[[], bool] = lambda: False
-        self.halted, self._agreed = False, 0.0
-        self._own: np.ndarray = np.zeros(0, int)
+        self._stop_when, self._halted, self._agreed = stop_when, False, 0.0
+        self._own, self._errors, self._chunk = np.zeros(0, int), list[np.ndarray](), 1
         require_shared(views, settings)
         cure = "give all ranks the same command and files"
         require_alike(comm, "the device", f"{runtime.start().arch} {runtime.start().precision}", "take one by --arch")
@@ -100,7 +103,7 @@ class RankedFitter(Fitter):
         require_alike(comm, "what it is fitted to", str(self.plan.views_digest), cure)
 
     def _plan(self, views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
-        """Plan of rank 0, by what the others made of the same: resolutions that are found go by what a rank measures."""
+        """Plan at the resolution that rank 0 has: one that is found goes by the memory and the threads of a rank."""
         plan = plan_fit(views, settings, box, store)
         found = int(self.comm.gather(np.array([plan.settings.resolution or 0]))[0][0])
         if found and found != plan.settings.resolution:
@@ -111,6 +114,10 @@ class RankedFitter(Fitter):
     def seconds(self) -> float:
         """Seconds of the fit, as rank 0 had them in the last step: all ranks go by its clock."""
         return self._agreed
+
+    def has_halted(self) -> bool:
+        """Whether rank 0 was told to stop, by its `stop_when`, in the last step."""
+        return self._halted
 
     def _most_bricks(self, room: int) -> int:
         return int(min(each[0] for each in self.comm.gather(np.array([self.plan.most_bricks(room)]))))
@@ -137,7 +144,7 @@ class RankedFitter(Fitter):
         with ti.ad.Tape(loss, clear_gradients=False):
             self._compare_rays(self._own_pixels, counted, self._variant.replace(dealt=True))
         found = self.exchange.share(self.grid, self._told(float(loss[None])))
-        self._agreed, self.halted = float(found[0][0]), bool(found[0][1])
+        self._agreed, self._halted = float(found[0][0]), bool(found[0][1])
         loss[None] = float(sum_in_pairs([each[2:3] for each in found])[0])
         self._errors = [each[3:] for each in found]
         self._regularise()
@@ -147,13 +154,15 @@ class RankedFitter(Fitter):
         return len(self._own) * self.store.fields.tile**2
 
     def _told(self, loss: float) -> np.ndarray:
-        """What the others are told of a step: seconds, whether to stop, the loss, and the errors of this rank's tiles."""
+        """What is told of a step: seconds, whether to stop, the loss, and the errors of this rank's tiles."""
         errors = np.zeros(max(len(self._own), 1), runtime.dtype())
         behind = self.buffer.set_behind(self.photometry.behind)
         call = len(self._own), self.side**2, behind, errors
         dealt.measure_errors(self.store.fields, self.buffer.fields, *call)
-        told = np.zeros(3 + -(-self.tiles // (VIRTUAL_SLOTS * self._chunk)) * self._chunk * VIRTUAL_SLOTS // self.comm.size)
-        told[:3] = self.clock.seconds, self.comm.rank == 0 and self.stop_when(), loss
+        told = np.zeros(
+            3 + -(-self.tiles // (VIRTUAL_SLOTS * self._chunk)) * self._chunk * VIRTUAL_SLOTS // self.comm.size
+        )
+        told[:3] = self.clock.seconds, self.comm.rank == 0 and self._stop_when(), loss
         told[3 : 3 + len(self._own)] = errors[: len(self._own)]
         return told
 
@@ -171,8 +180,6 @@ class RankedFitter(Fitter):
 
     def _mean_error(self) -> float:
         """Mean squared error of the last step's pixels, on whichever rank."""
-        from raymarch.kernels.fit import losses
-
         behind = self.buffer.set_behind(self.photometry.behind)
         own = losses.count_targets(self.buffer.fields, self._own_pixels)
         error = losses.colour_error(self.buffer.fields, self._own_pixels, self.side**2, behind) if own else 0.0

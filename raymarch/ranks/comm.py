@@ -1,7 +1,7 @@
 """Communicator of ranks, processes that make one thing together: what each gives, and sums in one order.
 
-Sums of floats are never left to a library's all-reduce, whose order goes by the count of ranks and the network: here they
-are added along one tree of pairs, of which a rank has a branch.
+Sums of floats are never left to a library's all-reduce, whose order goes by the count of ranks and the network: here
+they are added along one tree of pairs, of which a rank has a branch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from raymarch.arguments.checks import Check
 from raymarch.errors import RaymarchError
 
 COUNTS = (1, 2, 4, 8)  # of ranks: a branch of the tree each
@@ -35,8 +36,18 @@ class Comm(Protocol):
     def swap(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
         """What each rank has for this one, in their order, of the shape of `parts[rank]`; `parts[k]` goes to rank k."""
 
-    def first_to(self, what: str) -> bool:
-        """Whether this rank is the first that asks so, as far as that can be known: one of them tells the user."""
+    def first_to_fail(self) -> bool:
+        """Whether no other rank has asked this, as far as that can be known: the first that fails tells why, and what
+        the others say comes of it."""
+
+
+def _comm(value: object) -> Comm:
+    if not all(hasattr(value, name) for name in ("rank", "size", "gather", "swap")) or isinstance(value, type):
+        raise TypeError
+    return value  # type: ignore[return-value]
+
+
+COMM = Check("ranks, as `rm.open_ranks()` gives them", _comm)
 
 
 class Alone:
@@ -55,12 +66,8 @@ class Alone:
     def swap(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
         return list(parts)
 
-    def first_to(self, what: str) -> bool:
+    def first_to_fail(self) -> bool:
         return True
-
-
-class RankStopped(RaymarchError):
-    """Error that another rank tells the user of."""
 
 
 def require_count(size: int) -> None:
@@ -75,8 +82,7 @@ def require_count(size: int) -> None:
     if size not in COUNTS:
         fewer = max((count for count in COUNTS if count < size), default=1)
         raise RaymarchError(
-            f"{size} ranks were started, want 1, 2, 4 or 8: a step has 8 parts, of which all ranks take as many; start"
-            f" {fewer}"
+            f"{size} ranks were started, want 1, 2, 4 or 8: the 8 parts of a step are dealt to them evenly; start {fewer}"
         )
 
 
@@ -121,9 +127,7 @@ def texts_of(comm: Comm, text: str, length: int = 400) -> list[str]:
         >>> texts_of(Alone(), "cpu")
         ['cpu']
     """
-    return [
-        each.tobytes().rstrip(b"\0").decode(errors="replace") for each in comm.gather(as_bytes(text, length))
-    ]
+    return [each.tobytes().rstrip(b"\0").decode(errors="replace") for each in comm.gather(as_bytes(text, length))]
 
 
 def ranks_here(comm: Comm) -> int:

@@ -35,7 +35,7 @@ class MpiComm:
         self._mpi.Request.Waitall(asked)
         return found
 
-    def first_to(self, what: str) -> bool:
+    def first_to_fail(self) -> bool:
         return self.rank == 0
 
 

@@ -32,7 +32,9 @@ class TorchComm:
 
     def swap(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
         dist, mine = self._dist, [self._sent(part) for part in parts]
-        found = [mine[self.rank] if k == self.rank else self._torch.empty_like(mine[self.rank]) for k in range(self.size)]
+        found = [
+            mine[self.rank] if k == self.rank else self._torch.empty_like(mine[self.rank]) for k in range(self.size)
+        ]
         others = [k for k in range(self.size) if k != self.rank]
         asked = [dist.P2POp(dist.isend, mine[k], k) for k in others]
         asked += [dist.P2POp(dist.irecv, found[k], k) for k in others]
@@ -44,10 +46,9 @@ class TorchComm:
         self._require_all(go)
         return [each.cpu().numpy() for each in found]
 
-    def first_to(self, what: str) -> bool:
+    def first_to_fail(self) -> bool:
         with suppress(Exception):  # the store went with the rank that had it: who is left tells what it knows
-            store = self._dist.distributed_c10d._get_default_store()
-            return store.add(f"raymarch: {what}", 1) == 1
+            return self._dist.distributed_c10d._get_default_store().add("raymarch: failed", 1) == 1
         return True
 
     def _sent(self, array: np.ndarray) -> Any:
