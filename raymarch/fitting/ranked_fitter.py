@@ -7,6 +7,7 @@ there are (`kernels/rays/dealt_rays`), so that 1, 2, 4 and 8 have the same bits 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -94,13 +95,18 @@ class RankedFitter(Fitter):
         self._stop_when, self._halted, self._agreed = stop_when, False, 0.0
         self._own, self._errors, self._chunk = np.zeros(0, int), list[np.ndarray](), 1
         require_shared(views, settings)
-        cure = "give all ranks the same command and files"
-        require_alike(comm, "the device", f"{runtime.start().arch} {runtime.start().precision}", "take one by --arch")
-        settings = _settings_of_ranks(settings, comm)
-        self._begin(views, settings.rays, lambda store: self._plan(views, settings, box, store))
+        running = runtime.start()
+        cure = "start as many on a machine as it has GPUs, or take --arch cpu (rm.start) on all"
+        require_alike(comm, "the device", f"{running.arch} in {running.precision}", cure)
+        shared = _settings_of_ranks(settings, comm)
+        self._begin(views, settings.rays, lambda store: self._plan(views, shared, box, store))
         self.grid.pairwise = True
-        require_alike(comm, "the fit", f"{self.plan.shape}, {self.plan.bricks} bricks, box {self.box.tolist()}", cure)
-        require_alike(comm, "what it is fitted to", str(self.plan.views_digest), cure)
+        for what, told in (
+            ("the checksum of the views", _checksum(self.plan.views_digest)),
+            ("the checksum of the settings", _checksum(_plain(self.plan.settings))),
+            ("the grid", f"{self.plan.shape} with {self.plan.bricks} bricks in {self.plan.box.tolist()}"),
+        ):
+            require_alike(comm, what, told, "give all ranks the same files and settings, a resolution too")
 
     def _plan(self, views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
         """Plan at the resolution that rank 0 has: one that is found goes by the memory and the threads of a rank."""
@@ -185,6 +191,16 @@ class RankedFitter(Fitter):
         error = losses.colour_error(self.buffer.fields, self._own_pixels, self.side**2, behind) if own else 0.0
         errors, counts = np.transpose(self.comm.gather(np.array([error * own, own])))
         return float(errors.sum() / max(counts.sum(), 1))
+
+
+def _plain(settings: FitSettings) -> dict[str, Any]:
+    """Settings that are numbers and words: functions of a user's own have no name that all ranks agree on."""
+    kinds = (bool, int, float, str, tuple, type(None))
+    return {name: value for name, value in vars(settings).items() if isinstance(value, kinds)}
+
+
+def _checksum(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
 
 
 def _settings_of_ranks(settings: FitSettings, comm: Comm) -> FitSettings:

@@ -82,7 +82,7 @@ def require_count(size: int) -> None:
     if size not in COUNTS:
         fewer = max((count for count in COUNTS if count < size), default=1)
         raise RaymarchError(
-            f"{size} ranks were started, want 1, 2, 4 or 8: the 8 parts of a step are dealt to them evenly; start {fewer}"
+            f"{size} ranks were started, want 1, 2, 4 or 8: a step has 8 parts, as many for each; start {fewer}"
         )
 
 

@@ -24,7 +24,9 @@ DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "clic
 OPTIONAL = {
     "torch": {
         f"torch.{name}" for name in ("cameras", "functions", "march_session", "neural_volumes", "render", "tensors")
-    },
+    }
+    | {"ranks.torch_comm"},
+    "mpi4py": {"ranks.mpi_comm"},
     "pycolmap": {"sfm.worker"},
     "av": {"io.videos.write_video"},
     "anywidget": {"viewer.notebook.notebook_view"},
@@ -45,7 +47,7 @@ EXAMPLES_OF_EXTRAS = {
     "raymarch.viewer.view": "websockets",
 }  # examples that cannot run without what an extra brings
 PUT_OFF = {f"raymarch.{name}" for name in ("bench.speed", "gradients.check_process", "gradients.linearised")}
-EXTRAS = ("torch", "notebook", "sfm", "video", "viewer", "formats", "cluster", "quadrants")
+EXTRAS = ("torch", "notebook", "sfm", "video", "viewer", "formats", "cluster", "mpi", "quadrants")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")
