@@ -72,7 +72,7 @@ FAULTS = [
     Fault(
         "a stop after the last step cuts a fit",
         "fit",
-        "cut = fitter.progress < 1 and (asked() or bool(halted))",
+        "cut = fitter.progress < 1 and (stop() if ranks is not None else asked() or bool(halted))",
         "cut = asked() or bool(halted)",
         (LAWS + "test_a_stop_after_the_last_step_cuts_nothing",),
     ),
@@ -133,7 +133,7 @@ FAULTS = [
     ),
     Fault(
         "a checkpoint goes though the volume is not done",
-        "fit",
+        "_fit",
         "if not (kept.why or cut_short(result.ended)) and",
         "if not kept.why and",
         ("tests/cli/test_resume.py::test_an_interrupted_fit_says_how_to_go_on",),

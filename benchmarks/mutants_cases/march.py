@@ -115,15 +115,15 @@ FAULTS = [
     Fault(
         "all rays are drawn alike",
         "draw_factor",
-        "hash_u32(rays.draw[None], r, k)",
-        "hash_u32(rays.draw[None], 0, k)",
+        "number_of_ray(rays, variant, r)",
+        "0",
         (ROULETTE + "test_a_sample_is_drawn_in_proportion_to_its_influence[0.2]",),
     ),
     Fault(
         "every step draws alike",
         "draw_factor",
-        "hash_u32(rays.draw[None], r, k)",
-        "hash_u32(0, r, k)",
+        "rays.draw[None]",
+        "0",
         (ROULETTE + "test_a_draw_is_the_same_by_its_number_and_another_by_another",),
     ),
     Fault(
@@ -304,8 +304,8 @@ FAULTS = [
     Fault(
         "the last rays are left out of the adjoint",
         "march_adjoint",
-        "for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):",
-        "for run in range(count // (RAYS_PER_CHUNK * grid.slots)):",
+        "for run in range((count + chunk * grid.slots - 1) // (chunk * grid.slots)):",
+        "for run in range(count // (chunk * grid.slots)):",
         (REFERENCE + "test_gradient_is_the_reference[rotated-0-softplus-sigmoid]",),
     ),
     Fault(

@@ -52,7 +52,7 @@ FAULTS = [
     ),
     Fault(
         "all steps of a fit have the same jitter",
-        "jitter_parts",
+        "jitter_of_ray",
         "hash_u32(seed, step, r // parts)",
         "hash_u32(seed, 0, r // parts)",
         ("tests/kernels/test_jitter_of_fits.py::test_phases_are_uniform_and_of_the_step_the_seed_and_the_pixel_alone",),
@@ -94,9 +94,9 @@ FAULTS = [
     ),
     Fault(
         "of a tile that is drawn twice the first error counts",
-        "note_errors",
-        "store.error[store.chosen[tile]] = store.chosen_error[tile]",
-        "store.error[store.chosen[tiles - 1 - tile]] = store.chosen_error[tiles - 1 - tile]",
+        "follow_errors",
+        "store.error[chosen[tile]] = store.chosen_error[tile]",
+        "store.error[chosen[tiles - 1 - tile]] = store.chosen_error[tiles - 1 - tile]",
         ("tests/kernels/test_choice.py::test_of_a_tile_that_is_drawn_twice_in_a_step_the_last_error_counts",),
     ),
     Fault(

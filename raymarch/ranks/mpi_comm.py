@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import atexit
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
+
+FIRST_SECONDS = 2.0  # that the first rank has to say why all fail, and to end the others
 
 
 class MpiComm:
@@ -36,22 +39,25 @@ class MpiComm:
         return found
 
     def first_to_fail(self) -> bool:
-        return self.rank == 0
+        if self.rank > 0:
+            time.sleep(FIRST_SECONDS)
+        return True
 
 
 @contextmanager
 def mpi_comm() -> Iterator[MpiComm]:
     """Communicator of the ranks that mpirun started; where one of them fails, MPI ends all.
 
-    RaymarchError where mpi4py is not installed.
+    RaymarchError where mpi4py is not installed, or finds no MPI.
     """
     try:
         from mpi4py import MPI
-    except ImportError as error:
-        why = "is not installed" if isinstance(error, ModuleNotFoundError) else "finds no MPI"
-        raise RaymarchError(
-            f"MPI started this and mpi4py {why}; pip install mpi4py, or start the ranks by torchrun"
-        ) from None
-    comm = MpiComm(MPI)
-    yield comm
-    sys.stdout.flush()
+    except (ImportError, RuntimeError) as error:
+        missing = isinstance(error, ModuleNotFoundError)
+        why = "is not installed; pip install mpi4py" if missing else "finds no MPI library; pip install mpich"
+        raise RaymarchError(f"MPI started this and mpi4py {why}, or start the ranks by torchrun") from None
+    try:
+        yield MpiComm(MPI)
+    except Exception:
+        atexit.register(MPI.COMM_WORLD.Abort, 1)  # once it is said why: MPI's own end would wait for the others
+        raise

@@ -49,6 +49,7 @@ def test_a_sum_has_the_same_bits_by_any_count_of_ranks(ranks):
     each = VIRTUAL_SLOTS // ranks
     branches = [sum_in_pairs(slots[rank * each : (rank + 1) * each]) for rank in range(ranks)]
     np.testing.assert_array_equal(sum_in_pairs(branches), sum_in_pairs(slots))
+    np.testing.assert_allclose(sum_in_pairs(branches), np.sum(slots, 0), rtol=1e-3, atol=1.0)
 
 
 @pytest.mark.ordered
@@ -155,6 +156,12 @@ def test_a_rank_has_its_part_of_the_machine(monkeypatch):
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
         third.bind_gpu()
         assert os.environ["CUDA_VISIBLE_DEVICES"] == own
+
+
+def test_a_process_of_its_own_is_no_rank():
+    """Nor is one of a batch job, whose variables are those of MPI, of one process."""
+    assert launched({}) is launched({"PMI_RANK": "0", "PMI_SIZE": "1"}) is None
+    assert launched({"PMI_RANK": "1", "PMI_SIZE": "2"}) == Launch("MPI", 1, 2, 1, 2)
 
 
 def test_a_fit_that_is_told_to_stop_halts_after_that_step():

@@ -31,7 +31,7 @@ ROOMS = (
         "fitting",
         "rendering",
     ),
-    *("geometry", "views", "volumes", "registration", "solvers", "io", "evaluation", "cli", "tasks"),
+    *("geometry", "views", "volumes", "registration", "solvers", "io", "evaluation", "cli", "tasks", "ranks"),
 )
 
 
