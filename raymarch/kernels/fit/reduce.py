@@ -30,11 +30,6 @@ def direct_slots(grid) -> int:
     return 1 if is_sparse(grid.table) else 0
 
 
-def slots_left(grid, pairwise) -> int:
-    """Count of slots that hold anything once those that are added in pairs have been."""
-    return 1 if pairwise else grid.slots
-
-
 @ti.func
 def block_of(b, blocks):
     """Block by its number b, last axis fastest."""
@@ -51,35 +46,53 @@ def take_slot(part: ti.template(), slot, I):
 
 
 @ti.func
-def add_in_pairs(grid: ti.template(), part: ti.template(), I):
-    """Add up what the slots hold of sample I in the first of them, by a tree of pairs; the others become 0."""
-    for level in ti.static(range((grid.slots - 1).bit_length())):
-        for s in ti.static(range(0, grid.slots, 2 << level)):
-            part[ti.Vector([s, I[0], I[1], I[2]])] += take_slot(part, s + ti.static(1 << level), I)
+def sum_in_pairs(part: ti.template(), I, reached, n, first: ti.template(), count: ti.template()):
+    """Sum, along a tree of pairs, of what `count` slots from `first` on hold of sample I, which becomes 0; a slot holds
+    nothing where bit n of its word of `reached` is not set."""
+    total = ti.zero(part[first, I[0], I[1], I[2]])
+    if ti.static(count == 1):
+        if (reached[first] >> n) & 1:
+            total = take_slot(part, first, I)
+    else:
+        total = sum_in_pairs(part, I, reached, n, first, ti.static(count // 2)) + sum_in_pairs(
+            part, I, reached, n, ti.static(first + count // 2), ti.static(count // 2)
+        )
+    return total
+
+
+@ti.func
+def pairs_and_sum(grid: ti.template(), part: ti.template(), I, reached, n, before):
+    """Gradient of sample I and what the slots hold of it, these along a tree of pairs."""
+    total = sum_in_pairs(part, I, reached, n, 0, grid.slots)
+    if ti.static(direct_slots(grid) == 0):
+        total += before
+    return total
 
 
 @ti.func
 def sum_of_samples(grid: ti.template(), J, pairwise: ti.template()):
     """Add up what the slots hold of a block's samples, of density alone above degree 0; the sum of all."""
-    total = ti.cast(0.0, float)
+    total, all_reached = ti.cast(0.0, float), ti.Vector([1] * grid.slots)
     for i in range(grid.block):
         for j in range(grid.block):
             for k in range(grid.block):
                 I = sample_of_block(grid, J, i, j, k)
                 G = gradient_index(grid, I)
-                if ti.static(pairwise):
-                    add_in_pairs(grid, grid.d_density, I)
                 d_density = grid.g_density[G]
-                for s in ti.static(range(direct_slots(grid), slots_left(grid, pairwise))):
-                    d_density += take_slot(grid.d_density, s, I)
+                if ti.static(pairwise):
+                    d_density = pairs_and_sum(grid, grid.d_density, I, all_reached, 0, d_density)
+                else:
+                    for s in ti.static(range(direct_slots(grid), grid.slots)):
+                        d_density += take_slot(grid.d_density, s, I)
                 grid.g_density[G] = d_density
                 total += d_density
                 if ti.static(grid.packs):
-                    if ti.static(pairwise):
-                        add_in_pairs(grid, grid.d_features, I)
                     d_features = grid.g_features[G]
-                    for s in ti.static(range(direct_slots(grid), slots_left(grid, pairwise))):
-                        d_features += take_slot(grid.d_features, s, I)
+                    if ti.static(pairwise):
+                        d_features = pairs_and_sum(grid, grid.d_features, I, all_reached, 0, d_features)
+                    else:
+                        for s in ti.static(range(direct_slots(grid), grid.slots)):
+                            d_features += take_slot(grid.d_features, s, I)
                     grid.g_features[G] = d_features
                     total += d_features.sum()
     return total
@@ -100,12 +113,13 @@ def sum_of_features(grid: ti.template(), J, pairwise: ti.template()):
                 if (word >> n) & 1:
                     I = sample_of_word(grid, W, n)
                     G = gradient_index(grid, I)
-                    if ti.static(pairwise):
-                        add_in_pairs(grid, grid.d_features, I)
                     d_features = grid.g_features[G]
-                    for s in ti.static(range(direct_slots(grid), slots_left(grid, pairwise))):
-                        if ti.static(pairwise) or (of_slot[s] >> n) & 1:
-                            d_features += take_slot(grid.d_features, s, I)
+                    if ti.static(pairwise):
+                        d_features = pairs_and_sum(grid, grid.d_features, I, of_slot, n, d_features)
+                    else:
+                        for s in ti.static(range(direct_slots(grid), grid.slots)):
+                            if (of_slot[s] >> n) & 1:
+                                d_features += take_slot(grid.d_features, s, I)
                     grid.g_features[G] = d_features
                     total += d_features.sum()
     return total
