@@ -32,6 +32,7 @@ from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.kernels.numeric import RAYS_PER_CHUNK
 from raymarch.kernels.rays.dealt_rays import VIRTUAL_SLOTS
 from raymarch.ranks.comm import Comm, ranks_here, require_alike, require_count, sum_in_pairs
+from raymarch.views.identity import ViewsDigest
 from raymarch.views.views import Views
 
 SEPARATE = {  # what is of one process so far, and how to do without
@@ -95,18 +96,16 @@ class RankedFitter(Fitter):
         self._stop_when, self._halted, self._agreed = stop_when, False, 0.0
         self._own, self._errors, self._chunk = np.zeros(0, int), list[np.ndarray](), 1
         require_shared(views, settings)
-        running = runtime.start()
+        running, alike = runtime.start(), "give all ranks the same files and settings, a resolution too"
         cure = "start as many on a machine as it has GPUs, or take --arch cpu (rm.start) on all"
         require_alike(comm, "the device", f"{running.arch} in {running.precision}", cure)
+        require_alike(comm, "the checksum of the settings", _checksum(_plain(settings)), alike)
+        require_alike(comm, "the checksum of the views", _checksum(ViewsDigest.of(views)), alike)
         shared = _settings_of_ranks(settings, comm)
         self._begin(views, settings.rays, lambda store: self._plan(views, shared, box, store))
         self.grid.pairwise = True
-        for what, told in (
-            ("the checksum of the views", _checksum(self.plan.views_digest)),
-            ("the checksum of the settings", _checksum(_plain(self.plan.settings))),
-            ("the grid", f"{self.plan.shape} with {self.plan.bricks} bricks in {self.plan.box.tolist()}"),
-        ):
-            require_alike(comm, what, told, "give all ranks the same files and settings, a resolution too")
+        grid = f"{self.plan.shape} with {self.plan.bricks} bricks in {self.plan.box.tolist()}"
+        require_alike(comm, "the grid", grid, alike)
 
     def _plan(self, views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
         """Plan at the resolution that rank 0 has: one that is found goes by the memory and the threads of a rank."""

@@ -454,6 +454,7 @@ REFUSED = {
             seconds=["60"],
             loss=[lambda image, truth: 0.0],
             box=[(1, 2)],
+            ranks=[2, "torchrun"],
         ),
     ],
     "Finding": [
@@ -910,7 +911,7 @@ RESULTS = {
     "SweptFit",
     "TorchRendering",
 }
-RESULTS |= {"Solution", "release"}  # made by the package, not by its users; without arguments
+RESULTS |= {"Solution", "release", "open_ranks"}  # made by the package, not by its users; without arguments
 OF_TORCH = {"TorchMarch", "TorchCameras", "TorchRender", "TorchVolume"}  # tests/torch_bridge has them
 NAMES = sorted({*REFUSED, *ROWS, *OF_TORCH})
 
