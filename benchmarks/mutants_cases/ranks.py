@@ -31,7 +31,7 @@ FAULTS = [
     ),
     Fault(
         "the last pair of slots is counted twice",
-        "sum_in_pairs",
+        "comm:sum_in_pairs",
         "arrays[i] + arrays[i + 1]",
         "arrays[i] + arrays[-1]",
         (LAWS + "test_a_sum_has_the_same_bits_by_any_count_of_ranks",),
@@ -44,10 +44,10 @@ FAULTS = [
         NEAR,
     ),
     Fault(
-        "slots in pairs leave out the last level",
-        "add_in_pairs",
-        "range((grid.slots - 1).bit_length())",
-        "range((grid.slots - 1).bit_length() - 1)",
+        "slots in pairs leave out the upper half",
+        "reduce:sum_in_pairs",
+        "ti.static(first + count // 2)",
+        "ti.static(first)",
         NEAR,
     ),
 ]
