@@ -8,6 +8,7 @@ from mutants_cases.fault import Fault
 
 MODULES = (
     *("field", "march", "rays", "fit", "values", "measures", "gradients", "device", "fitting", "files", "images"),
+    *("verbs", "nested", "checkpoints", "bricks", "cuts", "ray_modes", "together", "preintegrated", "lit"),
     *("stored", "workers", "beyond", "ranks"),
 )
 
