@@ -24,10 +24,18 @@ def scan(**about) -> rm.ScalarVolume:
     return rm.ScalarVolume(values, np.diag([0.5, 0.5, 2.0, 1.0]), **about)
 
 
-@pytest.mark.parametrize("kind", [*list(WRITERS)[:-1], pytest.param("zarr", marks=pytest.mark.extra)])
+LIBRARIES = {"zarr": "zarr", "mrc": "mrcfile", "scan.nii.gz": "nibabel"}  # of what a case is written by
+
+
+def with_extras(cases):
+    """Cases, those that need an extra marked so."""
+    return [pytest.param(case, marks=pytest.mark.extra if case in LIBRARIES else ()) for case in cases]
+
+
+@pytest.mark.parametrize("kind", with_extras(WRITERS))
 def test_boxes_and_lattices_are_those_of_the_whole(kind, tmp_path):
-    if kind == "zarr":
-        require_extra("zarr", "formats")
+    if kind in LIBRARIES:
+        require_extra(LIBRARIES[kind], "formats")
     path = tmp_path / f"scan.{kind}"
     WRITERS[kind](scan(), path)
     whole, parts = rm.load(path), open_in_parts(path)
@@ -81,8 +89,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", with_extras(REFUSED))
 def test_files_that_are_not_read_in_parts_are_refused_with_those_that_are(name, tmp_path):
+    if name in LIBRARIES:
+        require_extra(LIBRARIES[name], "formats")
     make, said = REFUSED[name]
     make(tmp_path / name)
     with pytest.raises(rm.RaymarchError, match=said) as refused:
