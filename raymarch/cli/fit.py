@@ -238,41 +238,23 @@ def fit(
     that is not, which goes beside it as NAME.interrupted.h5. Exit code 0: it is in the file asked for, all of it or
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
-    viewing.require()
-    with rank_options.shared(device) as processes:
-        return _fit(data, split, box, asked, reading, refining, saving, viewing, dry_run, processes, as_json)
-
-
-def _fit(
-    data: str,
-    split: str,
-    box: list[list[float]] | None,
-    asked: Asked,
-    reading: SetReading,
-    refining: Refining,
-    saving: Saving,
-    viewing: Viewing,
-    dry_run: bool,
-    processes: rank_options.Shared,
-    as_json: bool,
-) -> int:
-    """Exit code of a fit, made by one process or several."""
     from raymarch.errors import RaymarchError
     from raymarch.fitting.report import NOT_FINITE, cut_short
     from raymarch.io.files.lock import lock_file
     from raymarch.io.image_sets.load import load_views
 
-    processes.require_alone(
-        view=viewing.view,
-        refine=bool(refining),
-        dry_run=dry_run,
-        checkpoint_every=saving.checkpoint_every is not None,
-        resume=saving.resume,
-    )
-    learned = reading.background == "learned"
-    settings = asked.settings(asked.preset or "default", learned)
-    checkpoints = None if dry_run or not processes.first else saving.require(data)
-    with output.keep_warnings() as warnings, ExitStack() as alone:
+    viewing.require()
+    with rank_options.shared(device) as processes, output.keep_warnings() as warnings, ExitStack() as alone:
+        processes.require_alone(
+            view=viewing.view,
+            refine=bool(refining),
+            dry_run=dry_run,
+            checkpoint_every=saving.checkpoint_every is not None,
+            resume=saving.resume,
+        )
+        learned = reading.background == "learned"
+        settings = asked.settings(asked.preset or "default", learned)
+        checkpoints = None if dry_run or not processes.first else saving.require(data)
         if saving.out is not None and checkpoints is not None:
             alone.enter_context(lock_file(saving.out, "choose another --out"))
         how = reading.options(depths=settings.depth_weight > 0)
