@@ -99,6 +99,7 @@ def render(
     place: dict[str, Any] = {"channel": channel, "time": time, "level": level}
     if memory is not None:
         _require_alone(channels, others, workers)
+        _require_memory(memory)
     elif workers.where is not None and any(one is not None for one in place.values()):
         raise click.UsageError(
             "--channel, --time-point and --level are read by this process alone; leave --workers out"
@@ -128,9 +129,14 @@ def render(
     named = viewpoints.cameras(run, volume, look, _seen_points(volumes, cut), how)
     if workers.where is None:
         device.start()
+    cameras, context = [camera for _, camera in named], click.get_current_context()
+    in_parts, parts = None, 0
+    if memory is not None:  # before a folder is made: too little of it leaves nothing
+        in_parts, parts = _out_of_core(run, volume, replace(chosen, clip=cut), memory, cameras)
+        context.with_resource(in_parts)
     # Else two would mix their pictures in one folder.
-    click.get_current_context().with_resource(lock_file(out, "choose another --out"))
-    pictures = _Pictures(out, extras, overwrite, _reach(volume, box, [camera for _, camera in named]))
+    context.with_resource(lock_file(out, "choose another --out"))
+    pictures = _Pictures(out, extras, overwrite, _reach(volume, box, cameras))
     if clip:
         clip.require_one_size(named)
     elif not file:
@@ -138,17 +144,14 @@ def render(
 
     from raymarch.cli.progress import CountProgress
 
-    cameras = [camera for _, camera in named]
     with ExitStack() as owners:
-        if memory is not None:
-            in_parts, parts = _out_of_core(run, volume, replace(chosen, clip=cut), memory, cameras)
-            owners.enter_context(in_parts)
+        if in_parts is not None:
             progress = owners.enter_context(CountProgress("part", parts * len(cameras)))
             in_parts.watch, images_done = progress.advance, lambda: None
         else:
             progress = owners.enter_context(CountProgress("render", len(named)))
             images_done = progress.advance
-        if memory is not None:
+        if in_parts is not None:
             renderings = (in_parts.render(camera, behind, depth=extras) for camera in cameras)
         elif workers.where is None:
             renderer = owners.enter_context(options.renderer_of(*volumes, cut))
@@ -174,6 +177,13 @@ def _require_alone(channels: tuple[str, ...] | None, others: tuple[str, ...], wo
     ):
         if given:
             raise click.UsageError(f"--memory renders one scan part by part, {name} {why}; leave one of them out")
+
+
+def _require_memory(memory: float) -> None:
+    """RaymarchError for an amount of memory that is none."""
+    from raymarch.rendering.out_of_core import MEMORY
+
+    MEMORY("--memory", memory)
 
 
 def _load(

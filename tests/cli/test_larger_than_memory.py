@@ -42,6 +42,9 @@ def test_picture_is_that_in_memory_and_what_is_read_is_said_before(here, monkeyp
 
 REFUSED = {
     "--memory 0.2": "--memory is 0.2 GB, of which raymarch takes 0.25 before any volume; give 0.35 or more",
+    "--memory 0": "--memory is 0.0, want a number between 0 and 1e+06 [GB]",
+    "--memory nan": "--memory is nan, want a number between 0 and 1e+06 [GB]",
+    "--memory inf": "--memory is inf, want a number between 0 and 1e+06 [GB]",
     "--memory two": "want gigabytes, such as 8, 8GB or 500MB",
     "--memory 2 --workers 2": "--workers and --cluster read a volume whole; leave one of them out",
     "--memory 2 --with scan.h5": "--with takes all volumes into memory; leave one of them out",
@@ -52,8 +55,9 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("out", ["parts.png", "parts"])
 @pytest.mark.parametrize("options", REFUSED)
-def test_what_does_not_go_together_is_one_line_and_leaves_nothing(options, here, capsys):
-    assert run(f"render scan.h5 {options} {LOOK} --out parts.png") != 0
+def test_what_does_not_go_together_is_one_line_and_leaves_nothing(options, out, here, capsys):
+    assert run(f"render scan.h5 {options} {LOOK} --out {out}") != 0
     assert REFUSED[options] in capsys.readouterr().err
     assert sorted(path.name for path in here.iterdir()) == ["scan.h5"]
