@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
 from unittest import mock
 
 import cases
 import numpy as np
 
+import raymarch
 from raymarch.device import pool
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
+from raymarch.device.part_rays import PartRays
 from raymarch.device.photometry_sums import PhotometricSums
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.device.table_fields import MemberSettings
@@ -43,6 +47,7 @@ def makers():
         lambda: PhotometricSums(2, 3),
         lambda: ImageStore(colours),
         lambda: ImageStore(channels),
+        lambda: PartRays(8, 3),
         lambda: RayTangents(8, 2),
         lambda: VolumeTangents(SHAPE, 3, 2),
         lambda: Splat(4, (5, 6)),
@@ -58,7 +63,11 @@ def widths(snode):
 
 
 def kinds_of_owners():
-    """Names of all owners of the package."""
+    """Names of all owners of the package, of those too that nothing has imported yet."""
+    package = Path(raymarch.__file__).parent
+    for file in package.rglob("*.py"):
+        if "(Owner[" in file.read_text(encoding="utf-8"):
+            importlib.import_module(".".join(("raymarch", *file.relative_to(package).with_suffix("").parts)))
     found, new = set(), {pool.Owner}
     while new:
         new = {below for one in new for below in one.__subclasses__() if below.__module__.startswith("raymarch.")}

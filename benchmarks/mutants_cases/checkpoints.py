@@ -133,7 +133,7 @@ FAULTS = [
     ),
     Fault(
         "a checkpoint goes though the volume is not done",
-        "_fit",
+        "fit",
         "if not (kept.why or cut_short(result.ended)) and",
         "if not kept.why and",
         ("tests/cli/test_resume.py::test_an_interrupted_fit_says_how_to_go_on",),

@@ -63,7 +63,7 @@ FAULTS = [
     ),
     Fault(
         "a fit that went elsewhere ends as one that did not",
-        "_fit",
+        "fit",
         "return 1 if kept.why or result",
         "return 1 if result",
         (KEEPING + "test_a_fit_says_where_it_is",),
