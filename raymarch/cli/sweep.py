@@ -13,8 +13,9 @@ import click
 
 from raymarch.cli import options, output
 from raymarch.cli.device_options import Device, device_options
-from raymarch.cli.fit import settings_of
-from raymarch.cli.option_kinds import Duration, usage_errors
+from raymarch.cli.fit import LEARNED, settings_of
+from raymarch.cli.option_kinds import Box, Duration, usage_errors
+from raymarch.cli.set_options import SetReading, set_reading
 from raymarch.cli.worker_options import Workers, worker_options
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ OPENING, CLOSING = "([{", ")]}"
 @click.option("--steps", type=int, help="Of each fit, in place of the preset's.")
 @click.option("--split", default="train", show_default=True, help="Which views to fit.")
 @click.option("--held-out", default="test", show_default=True, help="Which views to score them on.")
+@click.option("--box", type=Box(), help="Where the object is; found from masks and cameras if not given.")
+@set_reading(LEARNED, with_masks=True, with_depths=True)
 @worker_options
 @device_options
 @options.as_json
@@ -58,6 +61,8 @@ def sweep(
     steps: int | None,
     split: str,
     held_out: str,
+    box: list[list[float]] | None,
+    reading: SetReading,
     workers: Workers,
     device: Device,
     as_json: bool,
@@ -68,17 +73,22 @@ def sweep(
     is a row with its error, and the exit code is 1.
     """
     from raymarch.cli.progress import CountProgress
+    from raymarch.fitting.settings.settings import change_settings
     from raymarch.fitting.settings.settings import preset as settings_of_preset
     from raymarch.fitting.sweep import combine_settings
     from raymarch.fitting.sweep import sweep as make_sweep
 
     values = values_of(pairs)
-    limits = {name: value for name, value in (("seconds", seconds), ("steps", steps)) if value is not None}
+    learned = reading.background == "learned"
+    asked = (("seconds", seconds), ("steps", steps), ("learn_background", learned or None))
     with usage_errors():
-        base = settings_of_preset(preset, **limits)
+        base = settings_of_preset(preset, **{name: value for name, value in asked if value is not None})
+    combinations = combine_settings(values)
+    depths = any(change_settings(base, **changes).depth_weight > 0 for changes in combinations)
+    read = {"background": None if learned else reading.background, **reading.options(depths=depths)}
     if workers.where is None:
         device.start()
-    total = len(combine_settings(values))
+    total = len(combinations)
     there: list[SweptFit] = []
     with CountProgress("sweep", total) as progress, _say_where_it_stands(out, total, there):
 
@@ -88,8 +98,8 @@ def sweep(
             if not as_json:
                 output.print_result(_line(one))
 
-        how = {"out": out, "preset": base, "split": split, "held_out": held_out, "show": seen}
-        found = make_sweep(data, values, executor=workers.where, device=workers.device(device), **how)  # type: ignore[arg-type]
+        how = {"out": out, "preset": base, "split": split, "held_out": held_out, "box": box, "show": seen}
+        found = make_sweep(data, values, reading=read, executor=workers.where, device=workers.device(device), **how)  # type: ignore[arg-type]
     _plot(found, out)
     if as_json:
         output.print_json({"folder": found.folder, "fits": [asdict(one) for one in found.fits]})

@@ -21,13 +21,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from raymarch.arguments.checks import Check, callback, instance_of, optional, path, text
+import numpy as np
+
+from raymarch.arguments.checks import Check, Numbers, callback, instance_of, optional, path, text
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
 from raymarch.fitting.fit import fit
 from raymarch.fitting.report import cut_short, march_of
 from raymarch.fitting.settings.settings import NAMED_SETTINGS, FitSettings, change_settings, preset
+from raymarch.geometry.boxes import BOX
 from raymarch.html.card import card_html, html_of, table_html
 from raymarch.io.files.atomic import replace_file, system_refusals
 from raymarch.io.files.authorship import require_other
@@ -103,6 +106,7 @@ class FitToMake:
     split: str
     held_out: str
     reading: Mapping[str, object]
+    box: Numbers | None = None
 
 
 def _settings(value: object) -> list[dict[str, object]]:
@@ -135,6 +139,7 @@ READING = Check("options of rm.load_views by name", _reading)
     split=text,
     held_out=text,
     reading=optional(READING),
+    box=optional(BOX),
     show=optional(callback),
     device=optional(instance_of(Device, "a record of raymarch.tasks.worker.Device")),
 )
@@ -148,6 +153,7 @@ def sweep(
     split: str = "train",
     held_out: str = "test",
     reading: Mapping[str, object] | None = None,
+    box: Numbers | None = None,
     show: Callable[[SweptFit], None] | None = None,
     device: Device | None = None,
 ) -> Sweep:
@@ -163,6 +169,7 @@ def sweep(
             paths. None for this process, one fit after the other.
         split, held_out: views that are fitted, and that are scored.
         reading: options of `rm.load_views` by name.
+        box: lower and upper corner (2, 3) of all fits; found from masks and cameras if not given.
         show: called with each `SweptFit` as it is there.
         device: of each worker.
 
@@ -185,13 +192,15 @@ def sweep(
     _require_folder(folder)
     told = {"data": source, "set": _digest_of_set(source), "split": split, "held_out": held_out}
     told |= {"reading": repr(sorted((reading or {}).items())), "raymarch": version_of("raymarch")}
+    if box is not None:
+        told["box"] = repr(np.asarray(box).tolist())
     names = name_combinations(combinations)
     tasks = []
     for changes, name in zip(combinations, names, strict=True):
         changed = change_settings(base, **changes)
         key = hashlib.sha256(json.dumps({**told, "settings": repr(changed)}, sort_keys=True).encode()).hexdigest()
         place = os.path.abspath(folder / name)
-        tasks.append(FitToMake(source, changed, changes, place, key, split, held_out, reading or {}))
+        tasks.append(FitToMake(source, changed, changes, place, key, split, held_out, reading or {}, box))
     with ExitStack() as owners:
         with system_refusals(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -277,7 +286,7 @@ def make_fit(task: FitToMake) -> SweptFit:
         with system_refusals(folder):
             folder.mkdir(exist_ok=True)
         views = load_views(task.data, task.split, **task.reading)  # type: ignore[arg-type]
-        result = fit(views, task.settings)
+        result = fit(views, task.settings, box=task.box)
         path = folder / VOLUME_FILE
         (folder / RECORD).unlink(missing_ok=True)  # of other settings: it must not tell of the volume that comes now
         save(result.volume, path, True)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import jobs
+import numpy as np
 import pytest
 import sets
 from click.testing import CliRunner
@@ -56,6 +57,19 @@ def test_a_sweep_says_each_fit_and_draws_them(tmp_path):
     assert (tmp_path / "out" / "sweep.png").stat().st_size > 1000
     told = json.loads(run("sweep", data, *words, "--out", tmp_path / "out", "--json"))
     assert [fit["found"] for fit in told["fits"]] == [True, True]
+
+
+def test_a_sweep_reads_the_set_as_a_fit_does(tmp_path):
+    data, out = sets.write_set(tmp_path / "set"), tmp_path / "out"
+    words = ("--preset", "quick", "--set", "rays=64", "--set", "resolution=16", "--steps", 2, "--held-out", "train")
+    read = ("--box", "-0.5,-0.4,-0.3,0.5,0.4,0.3", "--background", "1,0,0", "--downscale", 2)
+    run("sweep", data, *words, *read, "--out", out)
+    swept = rm.load(out / "rays-64_resolution-16" / "volume.h5")
+    run("fit", data, *words[:-2], *read, "--out", tmp_path / "fit.h5")
+    fitted = rm.load(tmp_path / "fit.h5")
+    assert swept.background == fitted.background == (1, 0, 0)
+    np.testing.assert_array_equal(swept.world_from_index, fitted.world_from_index)
+    np.testing.assert_array_equal(swept.density, fitted.density)
 
 
 @pytest.mark.parametrize("verb", ["render", "evaluate", "sweep"])

@@ -65,6 +65,15 @@ def test_other_settings_are_other_fits(data, tmp_path):
     assert (one.found, one.steps) == (False, 4)
 
 
+def test_the_box_is_that_of_every_fit(data, tmp_path):
+    box, out = [[-0.5, -0.4, -0.3], [0.5, 0.4, 0.3]], tmp_path / "out"
+    found = rm.sweep(data, SETTINGS, **how(data, out), box=box)
+    for one in found.fits:
+        np.testing.assert_allclose(rm.load(one.volume).world_from_index[:3, 3], box[0], atol=1e-12)
+    assert [one.found for one in rm.sweep(data, SETTINGS, **how(data, out), box=box).fits] == [True, True]
+    assert [one.found for one in rm.sweep(data, SETTINGS, **how(data, out)).fits] == [False, False]
+
+
 def test_workers_make_the_volumes_of_one_process(data, tmp_path, single):
     found = rm.sweep(data, SETTINGS, **how(data, tmp_path / "two"), executor=2)
     for one, lr in zip(found.fits, SETTINGS["lr_colour"], strict=True):
