@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -105,3 +106,18 @@ def fit_here(data, settings, changes):
     """(density, features) of `rm.fit` in the process that calls this."""
     volume = rm.fit(rm.load_views(data, "train"), settings, **changes).volume
     return volume.density, volume.features
+
+
+def warnings_of_far_projector(executor, distance):
+    """What a projector logs whose sources are so many voxels away; and its march."""
+    said = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    log = logging.getLogger("raymarch.rendering.projector")
+    log.addHandler(handler)
+    far = rm.Camera.look_at((distance, 0, 0), width=2, height=2, fov=1e-4)
+    try:
+        with rm.Projector((3, 3, 3), np.eye(4), [far], executor=executor) as projector:
+            return said, projector.march.mode
+    finally:
+        log.removeHandler(handler)

@@ -19,7 +19,7 @@ from raymarch.device.memory import BATCH_RAYS
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.geometry.boxes import corners_of
+from raymarch.geometry.boxes import corners_of, voxel_of
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.kernels.field.copies import density_gradient_out, density_in
 from raymarch.kernels.integrator.passes import passes_of
@@ -97,10 +97,27 @@ class Projector(Holder):
         executor: Where = None,
     ):
         self._workers: Workers | None = None
-        if executor is not None:
+        if executor is None:
+            self._begin(shape, world_from_index, cameras, quadrature)
+        else:
             self._begin_workers(shape, world_from_index, cameras, quadrature, executor)
-            return
-        runtime.start()
+        if runtime.single_precision():
+            _warn_of_precision(self.cameras, voxel_of(np.asarray(world_from_index)))
+
+    @classmethod
+    def of_worker(
+        cls, shape: Sequence[int], world_from_index: np.ndarray, cameras: Sequence[Camera], quadrature: str
+    ) -> Projector:
+        """A worker's projector, of what has been looked at, and warned of, by the process that asks."""
+        made = cls.__new__(cls)
+        made._workers = None
+        made._begin(shape, world_from_index, cameras, quadrature)
+        return made
+
+    def _place(
+        self, shape: Sequence[int], world_from_index: Numbers, cameras: Sequence[Camera], quadrature: str
+    ) -> np.ndarray:
+        """What is known before anything is on a device; the affine (4, 4) from the world to where rays are marched."""
         self.march = QUADRATURES[quadrature]
         self.shape, self.images = tuple(shape), (len(cameras), cameras[0].height, cameras[0].width)
         corners = corners_of(np.asarray(world_from_index), self.shape)
@@ -108,6 +125,14 @@ class Projector(Holder):
         centre[:3, 3] = -corners.mean(0)  # the world's origin from here on, about which rounding is least
         moved = [replace(camera, world_from_camera=centre @ camera.world_from_camera) for camera in cameras]
         self.cameras = tuple(_move_before_grid(camera, corners - corners.mean(0)) for camera in moved)
+        return centre
+
+    def _begin(
+        self, shape: Sequence[int], world_from_index: Numbers, cameras: Sequence[Camera], quadrature: str
+    ) -> None:
+        """Take memory of this process's device, until `close`."""
+        runtime.start()
+        centre = self._place(shape, world_from_index, cameras, quadrature)
         with ExitStack() as owners:
             slots = (
                 int(np.clip(SLOT_BUDGET_BYTES // (4 * np.prod(self.shape)), *SLOT_RANGE))
@@ -120,7 +145,6 @@ class Projector(Holder):
             self.buffer = owners.enter_context(RayBuffer(min(int(np.prod(self.images)), BATCH_RAYS)))
             self.buffer.fields.image.fill(0)  # which the adjoint reads T of
             self._owners = owners.pop_all()
-        _warn_of_precision(self.cameras, self.grid.voxel)
 
     def _begin_workers(
         self,
@@ -130,14 +154,14 @@ class Projector(Holder):
         quadrature: str,
         executor: Executor | int | str,
     ) -> None:
-        """Take workers on, until `close`."""
-        self.shape, self.images = tuple(shape), (len(cameras), cameras[0].height, cameras[0].width)
-        self.cameras = tuple(cameras)
+        """Take workers on, until `close`; they compute in this process's precision."""
+        self._place(shape, world_from_index, cameras, quadrature)
         running = runtime.started()
         device = Device(precision=None if running is None else running.precision)
         with ExitStack() as owners:
             crew = owners.enter_context(open_crew(executor, device))
-            geometry = Geometry(Projector, self.shape, np.array(world_from_index), self.cameras, quadrature)
+            affine = np.array(world_from_index)
+            geometry = Geometry(Projector.of_worker, self.shape, affine, tuple(cameras), quadrature)
             self._workers = Workers(geometry, crew)
             self._owners = owners.pop_all()
 
@@ -215,9 +239,9 @@ def _move_before_grid(camera: Camera, corners: np.ndarray) -> Camera:
 
 
 def _warn_of_precision(cameras: Sequence[Camera], voxel: float) -> None:
-    """Say where sources are so far away that single precision shows."""
+    """Say where sources are so far away that single precision, in force, shows."""
     far = max(float(np.linalg.norm(camera.position)) for camera in cameras) / voxel
-    if far > MAX_EXACT_VOXELS and runtime.single_precision():
+    if far > MAX_EXACT_VOXELS:
         log.warning(
             "sources are %.0e voxels away, where integrals are good to %.0e; take orthographic cameras, or"
             ' rm.start(precision="f64") first',

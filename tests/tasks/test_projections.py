@@ -63,3 +63,11 @@ def test_who_was_closed_has_no_workers():
     one.close()
     with pytest.raises(rm.RaymarchError, match="the workers were dismissed, as by close"):
         one.project(np.zeros(SHAPE))
+
+
+@pytest.mark.parametrize("executor", [None, 1])
+def test_sources_too_far_for_single_precision_are_told_once(executor, single):
+    said, mode = single(jobs.warnings_of_far_projector, executor, 1e5)
+    assert [text.split(",")[0] for text in said] == ["sources are 1e+05 voxels away"]
+    assert mode == "x-ray-exact"
+    assert single(jobs.warnings_of_far_projector, executor, 1e3)[0] == []
