@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from whole import whole
 
+from raymarch import engine
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints import saver as module
@@ -577,9 +578,8 @@ def test_there_must_be_one_to_resume_and_none_to_begin_anew(saved, tmp_path):
 
 
 def test_other_software_is_said(saved, target, tmp_path, caplog):
-    path = rewritten(
-        saved, tmp_path / "c", record=lambda a: np.array(a.tolist().replace(b'"taichi": "', b'"taichi": "0.'))
-    )
+    said, other = (f'"{engine.NAME}": "{of}'.encode() for of in ("", "0."))
+    path = rewritten(saved, tmp_path / "c", record=lambda a: np.array(a.tolist().replace(said, other)))
     with caplog.at_level(logging.WARNING):
         load_checkpoint(target, path)
-    assert "was made by taichi 0." in caplog.text
+    assert f"was made by {engine.NAME} 0." in caplog.text

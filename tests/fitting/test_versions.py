@@ -4,6 +4,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
+from raymarch import engine
 from raymarch.fitting import report
 from raymarch.system import versions
 
@@ -22,4 +23,4 @@ def from_sources(monkeypatch):
 
 def test_a_package_that_is_not_installed_is_said_to_be_none(from_sources):
     found = report.versions()
-    assert (found["raymarch"], found["taichi"]) == ("not installed", "1.2.3")
+    assert (found["raymarch"], found[engine.NAME]) == ("not installed", "1.2.3")
