@@ -34,7 +34,7 @@ FAULTS = [
     ),
     Fault(
         "parts of which nothing is seen are put on the device",
-        "OutOfCoreRenderer._load",
+        "PartMarch.load",
         "if self._is_clear(*ends): return False",
         "if self._is_clear(*ends): pass",
         (PARTS + "test_no_part_goes_to_the_device_in_which_the_table_shows_nothing",),

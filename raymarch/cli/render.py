@@ -56,7 +56,8 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @click.option(
     "--memory",
     type=Gigabytes(),
-    help="Render a scan larger than memory part by part, taking so much in all [GB].",
+    help="Render a scan larger than memory part by part, taking so much in all [GB]; with --workers or --cluster so"
+    " much each, this process too.",
 )
 @options.place_options
 @options.overwrite
@@ -98,7 +99,7 @@ def render(
     viewpoints.require()
     place: dict[str, Any] = {"channel": channel, "time": time, "level": level}
     if memory is not None:
-        _require_alone(channels, others, workers)
+        _require_alone(channels, others)
         _require_memory(memory)
     elif workers.where is not None and any(one is not None for one in place.values()):
         raise click.UsageError(
@@ -127,12 +128,13 @@ def render(
     cut = options.clip_of(clip_box, clip_plane, volume)
     how = {"background": behind, **reading.options(volume)}
     named = viewpoints.cameras(run, volume, look, _seen_points(volumes, cut), how)
-    if workers.where is None:
+    if workers.where is None or memory is not None:
         device.start()
     cameras, context = [camera for _, camera in named], click.get_current_context()
     in_parts, parts = None, 0
     if memory is not None:  # before a folder is made: too little of it leaves nothing
-        in_parts, parts = _out_of_core(run, volume, replace(chosen, clip=cut), memory, cameras)
+        by = _ByWorkers(format, place, workers, device)
+        in_parts, parts = _out_of_core(run, volume, replace(chosen, clip=cut), memory, cameras, by)
         context.with_resource(in_parts)
     # Else two would mix their pictures in one folder.
     context.with_resource(lock_file(out, "choose another --out"))
@@ -168,12 +170,11 @@ def render(
     return code
 
 
-def _require_alone(channels: tuple[str, ...] | None, others: tuple[str, ...], workers: Workers) -> None:
+def _require_alone(channels: tuple[str, ...] | None, others: tuple[str, ...]) -> None:
     """UsageError for options that a volume larger than memory does not go with."""
     for given, name, why in (
         (channels is not None, "--channels", "is of fitted volumes"),
         (bool(others), "--with", "takes all volumes into memory"),
-        (workers.where is not None, "--workers and --cluster", "read a volume whole"),
     ):
         if given:
             raise click.UsageError(f"--memory renders one scan part by part, {name} {why}; leave one of them out")
@@ -198,19 +199,43 @@ def _load(
     return options.shown_in_colour(load(run, format=format, **place), channels)
 
 
+@dataclass
+class _ByWorkers:
+    """Who goes through parts of a file: its format, and which of its channels, times and levels; this process if no
+    workers are given."""
+
+    format: str | None
+    place: dict[str, Any]
+    workers: Workers
+    device: Device
+
+    def of(self, run: str) -> dict[str, Any]:
+        """As `OutOfCoreRenderer.of` takes it."""
+        from raymarch.rendering.parts_by_workers import FileInParts
+        from raymarch.rendering.render_many import VolumeFile
+
+        if self.workers.where is None:
+            return {}
+        file = FileInParts(VolumeFile.of(run, format=self.format), **self.place)
+        return {"file": file, "executor": self.workers.where, "device": self.workers.device(self.device)}
+
+
 def _out_of_core(
-    run: str, volume: FileVolume, march: March, memory: float, cameras: list[Camera]
+    run: str, volume: FileVolume, march: March, memory: float, cameras: list[Camera], by: _ByWorkers
 ) -> tuple[OutOfCoreRenderer, int]:
     """Renderer of a volume part by part, once it is said what that takes, and how many parts an image is of."""
     from raymarch.rendering.out_of_core import OutOfCoreRenderer
 
-    renderer = OutOfCoreRenderer.of(volume, march, memory)
+    renderer = OutOfCoreRenderer.of(volume, march, memory, **by.of(run))
     try:
         ahead = renderer.forecast(cameras[0])
     except BaseException:
         renderer.close()
         raise
     each = f", by the first of {len(cameras)} cameras" if len(cameras) > 1 else ""
+    if by.workers.where is not None:
+        count = f"{renderer.workers} worker{'' if renderer.workers == 1 else 's'}" if renderer.workers else "workers"
+        each += f"; by {count}, up to {ahead.parts_at_once} parts at once"
     output.print_note(f"{run}: {ahead}{each}")
     return renderer, ahead.parts_met * ahead.passes
 

@@ -130,6 +130,12 @@ class PartRays(Owner[PartFields]):
         """Say that nothing is seen of a part."""
         self.fields.clear[number] = 1
 
+    def waits(self, rays: int) -> np.ndarray:
+        """Number of the part (ray,) that each of the first rays waits for; below 0 of one that waits for none."""
+        out = np.empty(rays, np.int32)
+        scalars_out(self.fields.waits, out)
+        return out
+
     def waiting(self, parts: int) -> np.ndarray:
         """How many rays wait for each part (part,)."""
         out = np.empty(parts, np.int32)

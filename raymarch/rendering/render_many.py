@@ -53,8 +53,8 @@ class VolumeFile:
             raise RaymarchError(f"{path}: is not there; give the path of a volume's file")
         return VolumeFile(whole, format, None if channels is None else tuple(channels), world, _stamp_of(whole))
 
-    def load(self) -> AnyVolume:
-        """The volume; RaymarchError where this machine sees no such file, or another."""
+    def require(self) -> None:
+        """RaymarchError where this machine sees no such file, or another."""
         host = platform.node()
         if not os.path.exists(self.path):
             raise RaymarchError(
@@ -66,6 +66,10 @@ class VolumeFile:
                 f"{self.path}: the worker on {host} sees another file there, of another size or time; put one where all"
                 " workers see it, and leave it as it is until they are through"
             )
+
+    def load(self) -> AnyVolume:
+        """The volume; RaymarchError where this machine sees no such file, or another."""
+        self.require()
         volume = load(self.path, format=self.format)
         if isinstance(volume, Volume):
             return volume.in_colour(self.channels)

@@ -101,10 +101,11 @@ def open_crew(where: Executor | int | str, device: Device | None = None) -> Iter
 
 
 class Crew:
-    """Workers of an executor, `count` of them if it is known."""
+    """Workers of an executor, `count` of them if it is `known`."""
 
     def __init__(self, executor: Executor, count: int | None, device: Device) -> None:
-        self.executor, self.count, self.device = executor, count or UNKNOWN_WORKERS, device
+        self.executor, self.known, self.device = executor, count, device
+        self.count = count or UNKNOWN_WORKERS
 
     def results(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """Results in the order of the items; what is still under way when nobody asks any more is cancelled."""

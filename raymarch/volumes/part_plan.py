@@ -75,16 +75,55 @@ class PartPlan:
         first, last = self.samples(number)
         return int(np.prod(np.subtract(last, first)))
 
+    def first_place(self, eye: np.ndarray | None, direction: np.ndarray) -> tuple[int | None, ...]:
+        """Place, along x, y and z, of the part that rays come from: that of an `eye` (3,), or the first along the
+        `direction` (3,) of parallel rays, both in index space; None along an axis that these do not go along."""
+        counts = np.array(self.counts)
+        if eye is None:
+            return tuple(None if d == 0 else 0 if d > 0 else int(n) - 1 for d, n in zip(direction, counts, strict=True))
+        own = np.floor((eye + self.offset) / self.side).clip(0, counts - 1).astype(int)
+        return tuple(own.tolist())
+
     def order(self, eye: np.ndarray | None, direction: np.ndarray) -> np.ndarray:
         """Rank (part,) of each part: rays from an `eye` (3,), or parallel ones along a `direction` (3,), both in index
         space, come to parts of a lower rank first."""
-        places = np.stack(np.unravel_index(np.arange(self.parts), self.counts), 1)
-        if eye is None:
-            signs = np.sign(direction).astype(int)
-            rank = places @ signs
-            return rank - rank.min()
-        own = np.floor((eye + self.offset) / self.side).clip(0, np.array(self.counts) - 1).astype(int)
-        return np.abs(places - own).sum(1)
+        along = [
+            np.zeros(n, int) if own is None else np.abs(np.arange(n) - own)
+            for n, own in zip(self.counts, self.first_place(eye, direction), strict=True)
+        ]
+        x, y, z = np.ix_(*along)
+        return (x + y + z).ravel()
+
+    def open_parts(self, waiting: np.ndarray, first: tuple[int | None, ...]) -> np.ndarray:
+        """Numbers of the parts that no ray comes to any more but those that wait for them, of `waiting` (part,), how
+        many rays wait for each. Such parts do not depend on one another.
+
+        A ray that waits for a part goes on to parts that are, along each axis, no nearer to the one it came from,
+        `first_place`.
+
+        Example:
+            >>> plan = PartPlan((9, 9, 2), (4, 4, 1), (0, 0, 0), 0)
+            >>> plan.open_parts(np.array([0, 5, 3, 2]), (0, 0, 0))
+            array([1, 2])
+        """
+        before = (waiting > 0).astype(int).reshape(self.counts)
+        for axis, own in enumerate(first):
+            if own is not None:
+                before = _sums_from(before, own, axis)
+        return np.flatnonzero((waiting > 0) & (before.ravel() == 1))
+
+
+def _sums_from(counts: np.ndarray, own: int, axis: int) -> np.ndarray:
+    """Sums along an axis from place `own` to each.
+
+    Example:
+        >>> _sums_from(np.array([1, 2, 3, 4]), 1, 0)
+        array([3, 2, 5, 9])
+    """
+    lower, upper = np.split(counts, [own], axis)
+    here = upper.take([0], axis)
+    below = np.flip(np.cumsum(np.concatenate([here, np.flip(lower, axis)], axis), axis), axis)
+    return np.concatenate([below, np.cumsum(upper, axis).take(range(1, upper.shape[axis]), axis)], axis)
 
 
 def plan_of(shape: Sequence[int], room: int, beside: int, eye: np.ndarray | None = None) -> PartPlan:

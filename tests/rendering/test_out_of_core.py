@@ -15,7 +15,7 @@ from raymarch.engine import record
 from raymarch.kernels.integrator.colour import IMAGE
 from raymarch.kernels.integrator.loops import by_steps
 from raymarch.kernels.modes.registry import MODES
-from raymarch.rendering import out_of_core
+from raymarch.rendering import out_of_core, part_march
 from raymarch.volumes import part_plan
 from raymarch.volumes.part_plan import plan_of
 
@@ -140,8 +140,8 @@ def test_what_is_hidden_or_beside_the_image_is_not_read(file, small_parts):
 
 
 def test_no_part_goes_to_the_device_in_which_the_table_shows_nothing(file, small_parts, monkeypatch):
-    sent, put = [], out_of_core.copies.density_in
-    monkeypatch.setattr(out_of_core.copies, "density_in", lambda *told: (sent.append(1), put(*told)))
+    sent, put = [], part_march.copies.density_in
+    monkeypatch.setattr(part_march.copies, "density_in", lambda *told: (sent.append(1), put(*told)))
     high = rm.TransferFunction([6.0, 7.0], [[1.0, 1.0, 1.0]] * 2, [0.0, 0.5], 0.1)
     with rm.OutOfCoreRenderer(file, rm.March(mode="transfer", transfer=high)) as renderer:
         numbers = loads_of(renderer)
