@@ -7,7 +7,7 @@ meet them; one that no ray comes to, behind what is opaque or beside the image, 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -69,7 +69,7 @@ class OutOfCoreForecast:
         passes: how often rays are sent through, where the image has more pixels than memory has rays.
         bytes_read: bytes of values that are read at most, unpacked, samples that several parts need counted in each.
         volume_bytes: bytes of all values.
-        parts_at_once: parts that as many workers can be at together, at most.
+        parts_at_once: the most parts of the same distance from the eye's: about so many workers find work together.
     """
 
     parts: int
@@ -300,21 +300,22 @@ class OutOfCoreRenderer(Holder):
         begin_rays(scenes[0], count, march.dt)
         for scene in scenes:
             begin_states(scene, count, march.dt)
-        while True:
+
+        def waiting(here: int) -> np.ndarray:
+            """How many rays wait for each part, once they went through one."""
             find_waiting(scenes[0], count, parts, march.dt, here)
-            waiting = waits.waiting(parts)
-            if not waiting.any():
-                break
-            if self._workers is None:
-                here = self._go_through_first(carried, count, waiting)
-            else:
-                self._have_gone_through(carried, count, waiting)
+            return waits.waiting(parts)
+
+        if self._workers is not None:
+            self._have_gone_through(self._workers, carried, count, lambda: waiting(NOWHERE))
+        else:
+            while (there := waiting(here)).any():
+                here = self._go_through_first(carried, count, there)
         for scene in scenes:
             finish_states(scene, count, march.dt, list(behind))
 
     def _go_through_first(self, carried: Sequence[Seen], count: int, waiting: np.ndarray) -> int:
-        """March through the part that comes first of those that rays wait for; which it is, if anything is seen of
-        it."""
+        """March through the part that comes first of those that rays wait for; which it is, if any of it is seen."""
         here = int(np.where(waiting > 0, self._rank, np.iinfo(np.int64).max).argmin())
         is_seen = self._load(here)
         self.watch()
@@ -327,12 +328,18 @@ class OutOfCoreRenderer(Holder):
     def _load(self, here: int) -> bool:
         return self._parts.load(here)
 
-    def _have_gone_through(self, carried: Sequence[Seen], count: int, waiting: np.ndarray) -> None:
-        """Have workers go through the parts that no ray comes to any more but those that wait for them."""
-        assert self._workers is not None
-        numbers = self._plan.open_parts(waiting, self._from)
+    def _have_gone_through(
+        self, workers: PartWorkers, carried: Sequence[Seen], count: int, waiting: Callable[[], np.ndarray]
+    ) -> None:
+        """Have workers go through all parts that rays come to."""
+        plan, first, rank = self._plan, self._from, self._rank
+
+        def opened() -> list[int]:
+            """Parts that can be gone through, those first that others wait for most."""
+            return sorted(plan.open_parts(waiting(), first).tolist(), key=rank.__getitem__)
+
         try:
-            self._workers.go_through(self._parts, carried, count, numbers, self.watch)
+            workers.go_through(self._parts, carried, count, opened, self.watch)
         except KeyboardInterrupt as error:  # what they are at is not waited for
             self._hired.__exit__(type(error), error, error.__traceback__)
             raise

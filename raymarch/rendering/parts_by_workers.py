@@ -3,14 +3,16 @@
 The process that asks keeps the rays and marches nothing. To a worker travel the path of the file, the number of a part
 and the rays that wait for it, as the numbers that they are on the device; back come where each goes on and what it
 carries. Parts that no ray comes to any more but those that wait for them do not depend on one another: workers go
-through them at the same time, and each part is read once an image, by one of them.
+through them at the same time, and each part is read once an image, by one of them. Each part that is through may open
+others, so nobody waits for the slowest of a row.
 """
 
 from __future__ import annotations
 
 import platform
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -51,7 +53,8 @@ class FileInParts:
         """The volume, of whose values none is read yet; RaymarchError where this machine does not see the file."""
         self.file.require()
         kind = FORMAT("format", self.file.format) if self.file.format else None
-        return open_in_parts(self.file.path, format=kind, channel=self.channel, time=self.time, level=self.level)
+        place = {"channel": self.channel, "time": self.time, "level": self.level}
+        return open_in_parts(self.file.path, format=kind, remarks=False, **place)
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,40 @@ def go_through(rays: RaysOfPart) -> BehindPart:
     return BehindPart(march.ranges[number], spots, cells, kept)
 
 
+@dataclass
+class OpenParts:
+    """Parts that can be gone through now, one after the other, with the rays that wait for each; it has ended while
+    there is none, and goes on as results open others.
+
+    Attributes:
+        opened: -> numbers of such parts, those under way among them, as the rays wait now.
+        pack: number, places of its rays -> what travels.
+    """
+
+    march: PartMarch
+    count: int
+    opened: Callable[[], Sequence[int]]
+    pack: Callable[[int, np.ndarray], RaysOfPart]
+    under_way: deque[tuple[int, np.ndarray]] = field(default_factory=deque)
+    _next: deque[int] = field(default_factory=deque)
+
+    def __iter__(self) -> OpenParts:
+        return self
+
+    def look(self) -> None:
+        """Find them anew, after rays came back."""
+        at_work = {number for number, _ in self.under_way}
+        self._next = deque(number for number in self.opened() if number not in at_work)
+
+    def __next__(self) -> RaysOfPart:
+        if not self._next:
+            raise StopIteration
+        number = self._next.popleft()
+        index = np.flatnonzero(self.march.rays.waits.waits(self.count) == number).astype(np.int32)
+        self.under_way.append((number, index))
+        return self.pack(number, index)
+
+
 @dataclass(frozen=True)
 class PartWorkers:
     """Workers that go through parts of one file's volume."""
@@ -142,15 +179,22 @@ class PartWorkers:
     recipe: Recipe
 
     def go_through(
-        self, march: PartMarch, carried: Sequence[Seen], count: int, numbers: np.ndarray, done: Callable[[], object]
+        self,
+        march: PartMarch,
+        carried: Sequence[Seen],
+        count: int,
+        opened: Callable[[], Sequence[int]],
+        done: Callable[[], object],
     ) -> None:
-        """Have rays of a march, of which nothing but their places is known here, go through the parts `numbers` that
-        they wait for; `done` is called as each is through."""
-        waits, names = march.rays.waits, tuple(one.kept for one in carried)
-        index = _rays_of(waits.waits(count), numbers)
-        items = [self._pack(march, names, int(number), index[i]) for i, number in enumerate(numbers)]
-        for i, behind in enumerate(self.crew.results(go_through, items)):
-            _put_back(march, names, int(numbers[i]), index[i], behind)
+        """Have the first rays of a march, of which nothing but their places is known here, go through all parts that
+        they come to; `opened` gives the parts that no ray comes to any more but those that wait for them, and `done` is
+        called as one is through."""
+        names = tuple(one.kept for one in carried)
+        parts = OpenParts(march, count, opened, lambda number, index: self._pack(march, names, number, index))
+        parts.look()
+        for behind in self.crew.results_while(go_through, parts):
+            _put_back(march, names, *parts.under_way.popleft(), behind)
+            parts.look()
             done()
 
     def _pack(self, march: PartMarch, names: tuple[str, ...], number: int, index: np.ndarray) -> RaysOfPart:
@@ -160,9 +204,9 @@ class PartWorkers:
         waiting_out(index, march.rays.buffer.fields, waits, numbers, cells)
         kept = []
         for name in names:
-            field = getattr(waits, name)
-            kept.append(np.empty((len(index), field.n), runtime.dtype()))
-            kept_out(index, field, kept[-1])
+            of_rays = getattr(waits, name)
+            kept.append(np.empty((len(index), of_rays.n), runtime.dtype()))
+            kept_out(index, of_rays, kept[-1])
         return RaysOfPart(self.recipe, march.plan, number, names, numbers, cells, tuple(kept))
 
 
@@ -176,15 +220,3 @@ def _put_back(march: PartMarch, names: tuple[str, ...], number: int, index: np.n
     then_in(index, behind.spots, behind.cells, waits.fields)
     for name, values in zip(names, behind.kept, strict=True):
         kept_in(index, values, getattr(waits.fields, name))
-
-
-def _rays_of(waits: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
-    """Places of the rays that wait for each of some parts, whose numbers rise; `waits` (ray,) has that of each ray's.
-
-    Example:
-        >>> [one.tolist() for one in _rays_of(np.array([4, -2, 7, 4, 5]), np.array([4, 7]))]
-        [[0, 3], [2]]
-    """
-    chosen = np.flatnonzero(np.isin(waits, numbers)).astype(np.int32)
-    chosen = chosen[np.argsort(waits[chosen], kind="stable")]
-    return np.split(chosen, np.searchsorted(waits[chosen], numbers[1:]))

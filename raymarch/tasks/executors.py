@@ -109,15 +109,23 @@ class Crew:
 
     def results(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """Results in the order of the items; what is still under way when nobody asks any more is cancelled."""
+        return self.results_while(function, iter(items))
+
+    def results_while(self, function: Callable[[T], R], items: Iterator[T]) -> Iterator[R]:
+        """As `results`, of items that may depend on results: an iterator that has ended is asked again after each."""
         device, version = self.device, version_of("raymarch")
-        tasks = [Task(function, item, device, version) for item in items]
         under_way: deque[tuple[Task, Future]] = deque()
-        losses, next_task = 0, 0
+        losses = 0
         try:
-            while under_way or next_task < len(tasks):
-                while next_task < len(tasks) and len(under_way) < ITEMS_A_WORKER * self.count:
-                    under_way.append((tasks[next_task], self._submit(tasks[next_task])))
-                    next_task += 1
+            while True:
+                while len(under_way) < ITEMS_A_WORKER * self.count:
+                    try:
+                        task = Task(function, next(items), device, version)
+                    except StopIteration:
+                        break
+                    under_way.append((task, self._submit(task)))
+                if not under_way:
+                    return
                 try:
                     result = self._result(under_way[0][1])
                 except BrokenExecutor as error:

@@ -38,6 +38,9 @@ def test_picture_is_that_in_memory_and_what_is_read_is_said_before(here, monkeyp
     assert "scan.h5: 8 parts of up to 14 x 14 x 14 samples, of which rays meet 8; of 0.07 MB up to" in said
     assert run(f"render scan.h5 {LOOK} --out whole.png") == 0
     assert (here / "parts.png").read_bytes() == (here / "whole.png").read_bytes()
+    assert run(f"render scan.h5 --memory 2 --level 0 --workers 1 {LOOK} --out workers.png") == 0
+    assert "are read; by 1 worker, up to 3 parts at once" in capsys.readouterr().err
+    assert (here / "workers.png").read_bytes() == (here / "parts.png").read_bytes()
 
 
 REFUSED = {
@@ -46,7 +49,6 @@ REFUSED = {
     "--memory nan": "--memory is nan, want a number between 0 and 1e+06 [GB]",
     "--memory inf": "--memory is inf, want a number between 0 and 1e+06 [GB]",
     "--memory two": "want gigabytes, such as 8, 8GB or 500MB",
-    "--memory 2 --workers 2": "--workers and --cluster read a volume whole; leave one of them out",
     "--memory 2 --with scan.h5": "--with takes all volumes into memory; leave one of them out",
     "--memory 2 --channels a,b,c": "--channels is of fitted volumes; leave one of them out",
     "--memory 2 --level 3": "--level is 3, but there is only one; leave it out",

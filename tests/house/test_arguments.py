@@ -318,6 +318,7 @@ REFUSED = {
     ],
     "OutOfCoreRenderer": [
         of(rm.OutOfCoreRenderer, {"path": "v.h5"}, memory=[0, -1.0, "2 GB"], level=[-1, 0.5], format=["nothing"]),
+        of(rm.OutOfCoreRenderer, {"path": "v.h5"}, executor=[0, True, ""]),
         of(OUT_OF_CORE.render, camera=[[CAMERA]], background=[5], depth=[1], normals=["yes"]),
         of(OUT_OF_CORE.forecast, camera=[[CAMERA], 5]),
     ],

@@ -6,6 +6,7 @@ Most have an executor that runs in this process what it is given.
 from __future__ import annotations
 
 import os
+import signal
 from concurrent.futures import Future
 from itertools import product
 
@@ -25,11 +26,12 @@ FOUR_RAYS = rm.March(mode="average", supersample=2)
 SURFACE = rm.March(mode="isosurface", iso=4.0)
 CASES = {
     "lit, with jitter": (LIT, ("before it", "inside"), {"depth": True, "normals": True}),
-    "of an isosurface": (SURFACE, ("on a cut", "all around"), {"depth": True, "normals": True}),
+    "of an isosurface": (SURFACE, ("on a cut", "all around"), {"depth": True}),
     "of a maximum": (rm.March(mode="maximum"), ("parallel",), {"depth": True}),
     "of an exact X-ray": (rm.March(mode="x-ray-exact"), ("before it",), {"depth": False}),
     "of four rays a pixel": (FOUR_RAYS, ("before it",), {"depth": True}),
 }
+BEHIND = (0.1, 0.2, 0.5)
 
 
 class Here:
@@ -69,7 +71,7 @@ def numbers_of(seen):
 
 def renderings(file, march, cameras, how, executor=None):
     with rm.OutOfCoreRenderer(file, march, executor=executor) as renderer:
-        return [numbers_of(renderer.render(camera, (0.1, 0.2, 0.5), **how)) for camera in cameras]
+        return [numbers_of(renderer.render(camera, BEHIND, **how)) for camera in cameras]
 
 
 @pytest.mark.parametrize(("march", "cameras", "how"), CASES.values(), ids=CASES)
@@ -110,6 +112,43 @@ def test_only_rays_that_wait_travel_and_no_values(file, small_parts):
     assert all(0 < len(item.cells) == len(item.numbers) <= most for item in here.items)
     assert sum(len(item.cells) for item in here.items) < 8 * most
     assert {item.names for item in here.items} == {("image",)}
+
+
+def test_a_worker_that_is_lost_costs_its_parts_alone_and_ctrl_c_leaves_none(file, small_parts):
+    wanted = renderings(file, PLAIN, [EYE, EYE], {"depth": False})
+    told = []
+    with rm.OutOfCoreRenderer(file, PLAIN, executor=2) as renderer:
+
+        def lose_one():
+            if len(told) == 2:
+                os.kill(next(iter(renderer._workers.crew.executor._processes)), signal.SIGKILL)
+            told.append(1)
+
+        renderer.watch = lose_one
+        seen = [numbers_of(renderer.render(EYE, BEHIND, depth=False)) for _ in range(2)]
+        ahead = renderer.forecast(EYE)
+        assert renderer.workers == 2
+
+        def stop():
+            raise KeyboardInterrupt
+
+        renderer.watch, processes = stop, list(renderer._workers.crew.executor._processes)
+        with pytest.raises(KeyboardInterrupt):
+            renderer.render(EYE, depth=False)
+        assert processes and not any(map(is_alive, processes)), "before it is closed"
+        with pytest.raises(rm.RaymarchError, match="the workers were dismissed"):
+            renderer.render(EYE, depth=False)
+    assert 4 < len(told) <= 2 * ahead.parts_met
+    for one, other in zip(seen, wanted, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 # Which parts are independent.

@@ -11,8 +11,10 @@ import pytest
 from skips import require_extra
 
 import raymarch as rm
+from raymarch.rendering import out_of_core
 from raymarch.runtime.kernel_cache import CACHE_VARIABLE
 from raymarch.tasks.executors import run_tasks
+from raymarch.volumes import part_plan
 
 pytestmark = pytest.mark.extra
 
@@ -33,6 +35,22 @@ def test_a_cluster_of_its_own_makes_the_same_bytes_and_keeps_its_kernels(file, t
     seen = [one.image for one in rm.render_many(file, cameras, executor="local")]
     np.testing.assert_array_equal(seen, wanted)
     assert list(cache.glob("*.tic"))
+
+
+def test_parts_of_a_volume_by_a_cluster_have_the_same_bytes(file, monkeypatch):
+    require_extra("distributed", "cluster")
+    monkeypatch.setattr(part_plan, "MIN_SIDE", 4)
+    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, slopes: (13**3, 2000))
+    x = np.linspace(-1, 1, 20)
+    values = 9 * np.exp(-3 * (x[:, None, None] ** 2 + x[:, None] ** 2 + x**2)) - 0.5
+    rm.save(rm.ScalarVolume(values, np.diag([0.1, 0.1, 0.1, 1])), file.with_name("scan.h5"))
+    camera, images = rm.Camera.look_at((3, -3, 2), (1, 1, 1), width=20, height=20), []
+    march = rm.March(mode="maximum")
+    for executor in (None, "local"):
+        with rm.OutOfCoreRenderer(file.with_name("scan.h5"), march, executor=executor) as renderer:
+            images.append(renderer.render(camera, depth=False).image)
+    np.testing.assert_array_equal(*images)
+    assert np.ptp(images[0]) > 0.1
 
 
 def test_a_worker_that_is_lost_costs_its_item_alone(tmp_path):

@@ -41,8 +41,10 @@ def open_in_parts(
     channel: int | None = None,
     time: int | None = None,
     level: int | None = None,
+    remarks: bool = True,
 ) -> FileVolume:
-    """Volume of a file whose values stay there; of a pyramid its finest level if none is given.
+    """Volume of a file whose values stay there; of a pyramid its finest level if none is given. What is odd about the
+    file is logged, unless `remarks` is False, as for a worker of a process that did so.
 
     Raises RaymarchError for files whose values are packed in one piece, for fitted volumes, and as `rm.load` does; as
     parts are read, for values that are no numbers.
@@ -55,7 +57,7 @@ def open_in_parts(
             raise RaymarchError(
                 f"{path}: is a fitted volume with colours, which is marched from memory alone; leave memory out"
             )
-        return _volume_of(scalar.source(file, selection), file, kind.name)
+        return _volume_of(scalar.source(file, selection), file, kind.name, remarks)
     if kind.name not in SOURCES:
         raise RaymarchError(
             f"{path}: {kind.name} is not read in parts, want {IN_PARTS}; raymarch convert makes one of them, where"
@@ -70,11 +72,11 @@ def open_in_parts(
             f"{path}: its values are packed in one piece, want {IN_PARTS}; raymarch convert makes one of them, where"
             " there is memory for all of it"
         )
-    return _volume_of(source, file, kind.name)
+    return _volume_of(source, file, kind.name, remarks)
 
 
-def _volume_of(source: Source, path: Path, name: str) -> FileVolume:
-    for remark in source.remarks:
+def _volume_of(source: Source, path: Path, name: str, remarks: bool) -> FileVolume:
+    for remark in source.remarks if remarks else ():
         log.warning("%s: %s", path, remark)
 
     def read(slices: Slices) -> np.ndarray:
