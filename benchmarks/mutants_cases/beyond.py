@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutants_cases.fault import Fault
 
 PARTS = "tests/rendering/test_out_of_core.py::"
+BY_WORKERS = "tests/rendering/test_parts_by_workers.py::"
 FILES = "tests/io/test_parts_of_files.py::"
 DEVICES = "tests/device/test_devices.py::"
 ENGINES = "tests/device/test_engines.py::"
@@ -38,6 +39,20 @@ FAULTS = [
         "if self._is_clear(*ends): return False",
         "if self._is_clear(*ends): pass",
         (PARTS + "test_no_part_goes_to_the_device_in_which_the_table_shows_nothing",),
+    ),
+    Fault(
+        "a part is gone through while rays that come to it are still under way",
+        "PartPlan.open_parts",
+        "return np.flatnonzero((waiting > 0) & (before.ravel() == 1))",
+        "return np.flatnonzero(waiting > 0)",
+        (BY_WORKERS + "test_open_parts_are_those_before_which_no_ray_waits",),
+    ),
+    Fault(
+        "rays go on behind a part of another process without their jitter",
+        "waiting_in",
+        "rays.jitter[r][a], part.spot[r][a] = numbers[i, 6 + a], numbers[i, 8 + a]",
+        "rays.jitter[r][a], part.spot[r][a] = 0.0, numbers[i, 8 + a]",
+        (BY_WORKERS + "test_image_depth_and_normals_have_the_bytes_of_one_process",),
     ),
     Fault(
         "a maximum takes the last of what it meets",

@@ -11,7 +11,7 @@ ANGLES = "tests/tasks/test_projections.py::"
 FAULTS = [
     Fault(
         "a lost worker's item is not made again",
-        "Crew.results",
+        "Crew.results_while",
         "under_way = deque((task, future or self._submit(task)) for task, future in again)",
         "under_way = deque((task, future) for task, future in again if future)",
         (EXECUTORS + "test_a_lost_worker_costs_its_item_alone",),
@@ -46,7 +46,7 @@ FAULTS = [
     ),
     Fault(
         "a volume's file that was changed is rendered",
-        "VolumeFile.load",
+        "VolumeFile.require",
         "if _stamp_of(self.path) != self.stamp:",
         "if _stamp_of(self.path) is None:",
         ("tests/tasks/test_render_many.py::test_a_file_that_a_worker_does_not_see_is_told",),
