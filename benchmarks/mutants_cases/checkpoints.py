@@ -23,8 +23,8 @@ FAULTS = [
     Fault(
         "the age of the moments is that of the fit",
         "Fitter.position",
-        "return Position(self.steps_done, self._moments_age,",
-        "return Position(self.steps_done, self.steps_done,",
+        "at = self.steps_done, self._moments_age,",
+        "at = self.steps_done, self.steps_done,",
         CUT,
     ),
     Fault(

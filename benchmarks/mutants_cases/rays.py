@@ -102,8 +102,8 @@ FAULTS = [
     Fault(
         "places that are looked at together are one off",
         "choose_tiles",
-        "store.at_place[ti.cast(place - start, ti.i32)]",
-        "store.at_place[ti.max(ti.cast(place - start, ti.i32) - 1, 0)]",
+        "store.at_place[ti.cast(place - first, ti.i32)]",
+        "store.at_place[ti.max(ti.cast(place - first, ti.i32) - 1, 0)]",
         ("tests/kernels/test_choice.py::test_the_choice_is_the_same_however_many_places_are_looked_at_together",),
     ),
     Fault(

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from raymarch import runtime
+from raymarch.device.grid_layout import set_numbers
 from raymarch.device.memory import require_images
 from raymarch.device.pool import Holder, Owner
 from raymarch.engine import ti
@@ -72,7 +73,8 @@ class StoreFields:
     `NONE` where there is no number, alpha the last. `place` is a view's (first pixel, first tile, width, height). Of a
     tile, `view` is the one it belongs to, `counting` has a bit for each pixel, row by row, that no mask takes out, and
     `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step, `chosen_error` what is
-    their error in it; `at_place` and `hits_of_run` are for those who choose and list. `special` says whether any
+    their error in it; `next` is the place in the shuffled epochs that they go on from, in two words, the low one first;
+    `at_place` and `hits_of_run` are for those who choose and list. `special` says whether any
     camera is orthographic or a panorama.
     """
 
@@ -90,6 +92,7 @@ class StoreFields:
     mean_error: ti.Field
     chosen: ti.Field
     chosen_error: ti.Field
+    next: ti.Field
     at_place: ti.Field
     tile: int
     special: bool
@@ -127,6 +130,7 @@ class ImageStore(Owner[StoreFields]):
         kind = self._tile, self._special, self._channels
         self._own(kind, self._build, self._size_of, room=room, step=ROOM_STEP, require=require)
         self._put(views, places, tiles)
+        self.go_to(0)
 
     def put(self, views: Views) -> None:
         """Put the same views in other sizes, none larger, in place of those there; errors, exposures are forgotten."""
@@ -165,6 +169,7 @@ class ImageStore(Owner[StoreFields]):
             mean_error=ti.field(float),
             chosen=ti.field(ti.i32),
             chosen_error=ti.field(float),
+            next=ti.Vector.field(2, ti.i32),  # not i64: Vulkan mixes up 64 and 32 bits of a tree
             at_place=ti.field(ti.i32),
             tile=self._tile,
             special=self._special,
@@ -177,7 +182,7 @@ class ImageStore(Owner[StoreFields]):
         tree.dense(ti.i, -(-tiles // TILES_A_RUN)).place(f.hits_of_run)
         for each in (f.chosen, f.chosen_error, f.at_place):
             tree.dense(ti.i, drawn).place(each)
-        tree.place(f.mean_error)
+        tree.place(f.mean_error, f.next)
         return tree, f
 
     def _size_of(self, room: tuple[int, ...]) -> int:
@@ -188,8 +193,18 @@ class ImageStore(Owner[StoreFields]):
         self._set(self.fields.pose, np.array([camera.world_from_camera[:3] for camera in cameras]))
         self._set(self.fields.lens, np.array([lens_vector(camera) for camera in cameras]))
 
-    def choose(self, tiles: int, start: int, seed: int, least: float = 1.0) -> int:
-        """Choose the tiles of a step, from a place in the epochs on, and return the place after; see `choose_tiles`.
+    @property
+    def place(self) -> int:
+        """Place in the epochs that the next choice goes on from; to ask waits for the device."""
+        low, high = self.fields.next.to_numpy().tolist()
+        return (high << 32) | (low & 0xFFFFFFFF)
+
+    def go_to(self, place: int) -> None:
+        """Set the place in the epochs that the next choice goes on from."""
+        set_numbers(self.fields, next=np.array([place]).view(np.int32))
+
+    def choose(self, tiles: int, seed: int, least: float = 1.0, start: int | None = None) -> None:
+        """Choose the tiles of a step, those after the last ones; or, beside these, from place `start` on.
 
         RaymarchError for more than there is room for: as many as there are, or as were said.
         """
@@ -197,7 +212,7 @@ class ImageStore(Owner[StoreFields]):
             raise RaymarchError(f"{tiles} tiles do not fit a store for {self._drawn} at once; make it with more rays")
         # One thread of a CPU looks at those alone that it needs, before others have begun.
         looked = 0 if runtime.runs_on_cpu() else min(PLACES_A_TILE * tiles, self._drawn)
-        return int(choose_tiles(self.fields, self.listed, tiles, looked, start, seed, least))
+        choose_tiles(self.fields, self.listed, tiles, looked, -1 if start is None else start, seed, least)
 
     def errors(self) -> tuple[np.ndarray, float]:
         """Last error (tile,) of each tile, and the mean that they are held against."""

@@ -94,6 +94,7 @@ class RayBuffer(TableMemory, Owner[RayFields]):
 
     def __init__(self, capacity: int, keeps: bool = False, channels: int | None = None):
         self.capacity, self.channels = int(capacity), channels
+        self._behind: list[float] | None = None  # that was put last
         self.colours = colours = 3 if channels is None else channels
         runtime.start()
 
@@ -183,7 +184,9 @@ class RayBuffer(TableMemory, Owner[RayFields]):
         numbers = [float(c) for c in background]
         if self.channels is None:
             return ti.Vector(numbers)
-        set_numbers(self.fields, behind=numbers)
+        if numbers != self._behind:  # a step of a fit asks several times, and each would wait for the device
+            set_numbers(self.fields, behind=numbers)
+            self._behind = numbers
         return ti.Vector([0.0, 0.0, 0.0])
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:

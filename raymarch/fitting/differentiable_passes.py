@@ -70,9 +70,12 @@ def compare(
     """Image loss: a robust loss of `count` pixels against their targets, and their opacity's error, added to the loss.
 
     `counted` of them have a target, all where it is None; a pixel is the mean of `parts` rays.
+
+    Its gradient is added to the image's at once, also outside a Tape, the loss's own being 1, as a Tape has it: one
+    launch for both.
     """
     call = (count, parts, background, loss.scale, opacity, counted or count)
-    losses.robust_loss(buffer.fields, loss.value, *call)
+    losses.robust_loss(buffer.fields, loss.value, loss.slope, *call)
 
 
 @ti.ad.grad_for(compare)
@@ -85,8 +88,7 @@ def _(
     counted: int | None = None,
     parts: int = 1,
 ) -> None:
-    call = (count, parts, background, loss.scale, opacity, counted or count)
-    losses.robust_loss_adjoint(buffer.fields, loss.slope, *call)
+    """Nothing: the gradient is there."""
 
 
 @ti.ad.grad_replaced

@@ -119,7 +119,7 @@ def fit_table(
     march = March(mode="transfer", transfer=start, step=step, min_weight=0.0)
     knots, table = len(start.values), start
     adam = _Adam(start.rgba, rate)
-    losses, drawn = np.empty(steps), 0
+    losses = np.empty(steps)
     with ExitStack() as owners:
         images = owners.enter_context(ImagePyramid(views, rays))
         store = images.use(0)
@@ -132,10 +132,9 @@ def fit_table(
         behind = ti.Vector(list(require_colour(views.background)))
         variant, loss = march.variant(grid), LOSSES["squared"]
         for k in range(steps):
-            drawn = store.choose(tiles, drawn, seed, 1.0)
-            draw_tiles(buffer.fields, store.fields, tiles, 1, 0.0)
+            store.choose(tiles, seed)
+            draw_tiles(buffer.fields, store.fields, tiles, 1, 0.0, seed, k, 0.0)
             counted = count_targets(buffer.fields, count) if store.masked else count
-            buffer.fields.image.grad.fill(0)
             buffer.clear_table_gradient()
             buffer.set_table(table)
             with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):

@@ -16,7 +16,6 @@ import numpy as np
 
 from raymarch.arguments.checks import Colour, Numbers, callback, number, optional
 from raymarch.arguments.declared import checked
-from raymarch.device.grid_layout import set_numbers
 from raymarch.device.image_store import ImagePyramid, ImageStore
 from raymarch.device.pool import Holder
 from raymarch.device.ray_buffer import RayBuffer
@@ -38,7 +37,7 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.html.card import card_html, html_of
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
-from raymarch.kernels.fit.targets import draw_tiles, jitter_parts
+from raymarch.kernels.fit.targets import draw_tiles
 from raymarch.kernels.integrator.kernel import Variant
 from raymarch.rendering.march_settings import MARCH, March, set_ray_settings
 from raymarch.rendering.medium import OneVolume
@@ -108,7 +107,7 @@ class Fitter(Holder):
             self.rates = Rates(plan.settings.optimiser)
             self._error: float | None = None
             self._told_early = False
-            self.steps_done = self._moments_age = self._level = self._drawn = 0
+            self.steps_done = self._moments_age = self._level = 0
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
         self.clock.prepared()
@@ -165,7 +164,7 @@ class Fitter(Holder):
         if self.schedule.looks(self._moments_age):
             self._refresh(self.plan.least_sigma(n))
         self.side = self._side(progress, n)
-        self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
+        self.store.choose(self.tiles, s.seed, s.least_chance)
         if self.depths is not None:
             self.depths.draw(n, grid, self.march)
         self._differentiate(self._draw())
@@ -196,18 +195,15 @@ class Fitter(Holder):
 
     def _draw(self) -> int:
         """Draw the rays of a step; how many of its pixels have a target."""
-        store, fields, jitter = self.store, self.buffer.fields, self.schedule.jitter
-        draw_tiles(fields, store.fields, self.tiles, self.side, self.plan.near)
-        set_numbers(fields, draw=(self.settings.seed * 2654435761 + self.steps_done) % 2**31)
-        if jitter > 0:
-            jitter_parts(fields, self.settings.seed, self.steps_done, self.rays_a_step, self.side**2, jitter)
+        store, fields = self.store, self.buffer.fields
+        chance = self.settings.seed, self.steps_done, self.schedule.jitter
+        draw_tiles(fields, store.fields, self.tiles, self.side, self.plan.near, *chance)
         return losses.count_targets(fields, self.rays) if store.masked else self.rays
 
     def _differentiate(self, counted: int) -> None:
         """March of a step's rays, its losses, and the gradient of both."""
         s, grid, buffer, objective = self.settings, self.grid, self.buffer, self.objective
         count, ends = self.rays_a_step, (s.step * grid.voxel, s.min_transmittance)
-        buffer.fields.image.grad.fill(0)
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             self._compare_rays(self.rays, counted, self._variant)
             if weight := objective.distortion_weight:
@@ -303,14 +299,16 @@ class Fitter(Holder):
     @property
     def position(self) -> Position:
         """Position in the schedule."""
-        return Position(self.steps_done, self._moments_age, self._level, self._drawn, self.seconds, self.preparation)
+        at = self.steps_done, self._moments_age, self._level, self.store.place
+        return Position(*at, self.seconds, self.preparation)
 
     def go_on(self, at: Position, history: Sequence[Report]) -> None:
         """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
-        self.steps_done, self._moments_age, self._level, self._drawn, seconds, preparation = astuple(at)
+        self.steps_done, self._moments_age, self._level, drawn, seconds, preparation = astuple(at)
         self.clock.go_on(seconds, preparation)
         self.history = list(history)
         self._refresh(None)
+        self.store.go_to(drawn)
         self.side = self._side(self.schedule.progress(last := max(self.steps_done - 1, 0), seconds), last)
 
 

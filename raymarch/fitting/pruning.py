@@ -96,8 +96,8 @@ class Pruning:
         tiles = max(s.rays // tile, 1)
         occupancy.cells_in(np.zeros(grid.cells, np.uint8), grid.fields.seen)
         for batch in range(max(round(RAY_FRACTION * self._store.listed / tiles), MIN_BATCHES)):
-            self._store.choose(tiles, batch * tiles, s.seed + 1)
-            draw_tiles(rays, self._store.fields, tiles, 1, self._near)
+            self._store.choose(tiles, s.seed + 1, start=batch * tiles)
+            draw_tiles(rays, self._store.fields, tiles, 1, self._near, s.seed, batch, 0.0)
             ends = s.step * grid.voxel, s.min_transmittance
             mark_seen(grid.fields, rays, march_of(s).variant(grid), tiles * tile, *ends, least)
         return grid.numbers_of_cells("seen") != 0

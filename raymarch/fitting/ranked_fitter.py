@@ -135,8 +135,8 @@ class RankedFitter(Fitter):
         deal = self._chunk * area * parts, self.comm.rank * slots, slots
         self._own = places_of_tiles(self.tiles, self._chunk, *deal[1:])
         dealt.deal_tiles(store.fields, self.tiles, len(self._own), self._chunk, ti.Vector(list(deal)))
-        draw_tiles(fields, store.fields, len(self._own), self.side, self.plan.near)
-        set_numbers(fields, draw=(self.settings.seed * 2654435761 + n) % 2**31, deal=deal)
+        draw_tiles(fields, store.fields, len(self._own), self.side, self.plan.near, self.settings.seed, n, 0.0)
+        set_numbers(fields, deal=deal)
         if (phase := self.schedule.jitter) > 0:
             count = len(self._own) * area * parts
             dealt.jitter_dealt(fields, self.settings.seed, n, count, parts, phase)
@@ -144,8 +144,7 @@ class RankedFitter(Fitter):
 
     def _differentiate(self, counted: int) -> None:
         """March of this rank's rays, its loss, and the gradient of all ranks' losses."""
-        loss, buffer = self.buffer.fields.loss, self.buffer
-        buffer.fields.image.grad.fill(0)
+        loss = self.buffer.fields.loss
         with ti.ad.Tape(loss, clear_gradients=False):
             self._compare_rays(self._own_pixels, counted, self._variant.replace(dealt=True))
         found = self.exchange.share(self.grid, self._told(float(loss[None])))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import drive
@@ -52,6 +53,22 @@ def views(background="white", channels=4) -> Views:
 def fitted(seen=None, show=None, **changes):
     """A quick fit of the ball."""
     return fit(seen or views(), preset("quick", **QUICK | changes), box=drive.BALL_BOX, show=show)
+
+
+def test_a_step_is_ten_launches_and_waits_for_the_device_nowhere(monkeypatch):
+    """No number comes back, no array of the host goes there, nothing is read: the host runs ahead of a GPU."""
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "benchmarks")
+    from launches import counted
+
+    with Fitter(views(), preset("quick", **QUICK), box=drive.BALL_BOX) as fitter:
+        fitter.step()
+        with counted() as found:
+            for _ in range(3):
+                fitter.step()
+            assert not found.waits
+            assert len(found.kernels) == 3 * 10
+            fitter.report()
+        assert found.waits  # a report is of numbers
 
 
 def stepped(seen=None, **changes):

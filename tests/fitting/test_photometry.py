@@ -161,8 +161,8 @@ def test_sums_on_the_device_are_those_of_numpy(side, rng):
     buffer = drive.ray_buffer()
     with ImageStore(views) as store, PhotometricSums(4, listed_tiles) as sums:
         store.set_exposures(exposures)
-        store.choose(listed_tiles, step * listed_tiles, seed)
-        draw_tiles(buffer.fields, store.fields, listed_tiles, side, 0.0)
+        store.choose(listed_tiles, seed, start=step * listed_tiles)
+        draw_tiles(buffer.fields, store.fields, listed_tiles, side, 0.0, seed, step, 0.0)
         count, parts = 16 * listed_tiles, side**2
         image = np.zeros((*buffer.fields.image.shape, 4))
         image[: count * parts] = rng.uniform(0, 1, (count * parts, 4))

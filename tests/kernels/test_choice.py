@@ -24,11 +24,14 @@ def store():
 
 def chosen(store, steps, least=LEAST, seed=0):
     """Numbers of the tiles of some steps, one after another, and the place in the epochs at the end."""
-    place, found = 0, []
-    for _ in range(steps):
-        place = store.choose(TILES, place, seed, least)
-        found.extend(store.fields.chosen.to_numpy()[:TILES])
-    return np.array(found), place
+    store.go_to(0)
+    return np.array([n for _ in range(steps) for n in next_tiles(store, seed, least)]), store.place
+
+
+def next_tiles(store, seed=0, least=LEAST):
+    """Numbers of the tiles of one more step."""
+    store.choose(TILES, seed, least)
+    return store.fields.chosen.to_numpy()[:TILES]
 
 
 @pytest.mark.parametrize("least", [LEAST, 1.0])
@@ -44,10 +47,10 @@ def test_a_tile_comes_as_often_as_its_error_is_of_the_mean(store, mean):
     group = np.arange(store.tiles) % len(share)
     store.set_errors(mean * share[group], mean)
     epochs = 60
-    times, place = np.zeros(store.tiles), 0
-    while place < epochs * store.tiles:
-        place = store.choose(TILES, place, 3, LEAST)
-        times[store.fields.chosen.to_numpy()[:TILES]] += 1
+    times = np.zeros(store.tiles)
+    store.go_to(0)
+    while store.place < epochs * store.tiles:
+        times[next_tiles(store, 3)] += 1
     often = np.array([times[group == k].mean() for k in range(len(share))]) / epochs
     np.testing.assert_allclose(often, np.clip(share, LEAST, 1), atol=0.03)
 
@@ -55,14 +58,14 @@ def test_a_tile_comes_as_often_as_its_error_is_of_the_mean(store, mean):
 def test_more_tiles_than_there_are_come_once_an_epoch_and_no_more_than_there_is_room_for():
     views = drive.ball_views()[:1]
     with ImageStore(views, rays=16 * 20_000) as small:
-        place = small.choose(20_000, 0, 0)
+        small.choose(20_000, 0)
         found = small.fields.chosen.to_numpy()[:20_000]
-        assert place == 20_000
+        assert small.place == 20_000
         times = np.bincount(found, minlength=small.tiles)
         assert len(times) == small.tiles and times.max() - times.min() <= 1
         room = small.fields.chosen.shape[0]
         with pytest.raises(RaymarchError, match=f"{room + 1} tiles do not fit a store for 20000 at once; make it"):
-            small.choose(room + 1, 0, 0)
+            small.choose(room + 1, 0)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -78,20 +81,41 @@ def test_the_choice_goes_on_from_its_place_and_depends_on_the_seed(store):
     store.set_errors(np.random.default_rng(0).random(store.tiles), 0.5)
     whole, _ = chosen(store, 6)
     _, place = chosen(store, 3)
-    rest = []
-    for _ in range(3):
-        place = store.choose(TILES, place, 0, LEAST)
-        rest.extend(store.fields.chosen.to_numpy()[:TILES])
-    np.testing.assert_array_equal(whole[3 * TILES :], rest)
+    np.testing.assert_array_equal(whole[3 * TILES :], [n for _ in range(3) for n in next_tiles(store)])
+    store.go_to(place)
+    np.testing.assert_array_equal(whole[3 * TILES : 4 * TILES], next_tiles(store))
     assert (chosen(store, 6, seed=1)[0] != whole).any()
+
+
+def test_a_choice_beside_the_others_leaves_their_place(store):
+    store.set_errors(np.random.default_rng(0).random(store.tiles), 0.5)
+    whole, place = chosen(store, 6)
+    chosen(store, 3)
+    store.choose(TILES, 0, LEAST, start=0)
+    np.testing.assert_array_equal(whole[:TILES], store.fields.chosen.to_numpy()[:TILES])
+    np.testing.assert_array_equal(whole[3 * TILES :], [n for _ in range(3) for n in next_tiles(store)])
+    assert store.place == place
+
+
+def test_places_are_numbers_of_64_bits(store):
+    """The choice at a place depends on no more than what the place says, in both of its words."""
+    store.set_errors(np.full(store.tiles, 1e9), 1e9)
+    for place in (2**31 - 5, 2**32 - 5, 2**33 + 7):
+        store.go_to(place)
+        assert store.place == place
+        following = next_tiles(store)
+        assert store.place == place + TILES
+        store.choose(TILES, 0, LEAST, start=place)
+        np.testing.assert_array_equal(following, store.fields.chosen.to_numpy()[:TILES])
 
 
 def test_the_choice_is_the_same_however_many_places_are_looked_at_together(store):
     store.set_errors(np.random.default_rng(0).random(store.tiles), 0.5)
     found = []
     for looked in (0, 1, TILES, 3 * TILES):
-        place = choose_tiles(store.fields, store.listed, TILES, looked, 5, 0, LEAST)
-        found.append([place, *store.fields.chosen.to_numpy()[:TILES]])
+        store.go_to(5)
+        choose_tiles(store.fields, store.listed, TILES, looked, -1, 0, LEAST)
+        found.append([store.place, *store.fields.chosen.to_numpy()[:TILES]])
     assert found[0][0] > 5 + TILES  # some were passed over
     for other in found[1:]:
         assert other == found[0]
@@ -137,9 +161,9 @@ def test_errors_are_those_of_the_colours_and_the_mean_follows(store, side):
 
     rng, behind = np.random.default_rng(5), np.array([0.2, 0.5, 0.9])
     store.set_errors(np.full(store.tiles, 1e9), 1e9)
-    store.choose(TILES, 0, 0)
+    store.choose(TILES, 0)
     buffer, count, parts = drive.ray_buffer(), 16 * TILES, side**2
-    draw_tiles(buffer.fields, store.fields, TILES, side, 0.0)
+    draw_tiles(buffer.fields, store.fields, TILES, side, 0.0, 0, 0, 0.0)
     image = np.zeros((*buffer.fields.image.shape, 4))
     image[: count * parts] = rng.random((count * parts, 4))
     buffer.fields.image.from_numpy(image)

@@ -66,7 +66,7 @@ def require_drawn_in_parts(store, cameras, side):
     store.fields.chosen.from_numpy(put_first)
     views = np.repeat(store.fields.view.to_numpy()[: store.tiles], area)
     with RayBuffer(len(views)) as buffer:
-        draw_tiles(buffer.fields, store.fields, store.tiles, side, 0.25)
+        draw_tiles(buffer.fields, store.fields, store.tiles, side, 0.25, 0, 0, 0.0)
         origin, direction = (f.to_numpy()[: len(views)] for f in (buffer.fields.origin, buffer.fields.direction))
     for view, camera in enumerate(cameras):
         mine = views == view

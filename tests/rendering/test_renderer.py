@@ -90,7 +90,7 @@ def drawn(store, count, step, seed=0, listed=None):
     """Numbers of the tiles drawn in a step, by their colours."""
     buffer = drive.ray_buffer()
     choose_tiles(store.fields, listed or store.listed, count, count, step * count, seed, 1.0)
-    draw_tiles(buffer.fields, store.fields, count, 1, 0.0)
+    draw_tiles(buffer.fields, store.fields, count, 1, 0.0, seed, step, 0.0)
     target = buffer.fields.target.to_numpy()[: count * TILE**2].reshape(count, -1)
     every = np.array([COLOUR[pixels_of(tile)].reshape(-1) for tile in tiles()])
     return np.abs(target[:, None] - every).max(-1).argmin(1)
@@ -125,7 +125,7 @@ def test_colours_come_without_their_exposure(store):
     view = VIEW_OF[pixel]
     store.set_exposures(exposures)
     buffer = drive.ray_buffer()
-    draw_tiles(buffer.fields, store.fields, 18, 1, 0.0)
+    draw_tiles(buffer.fields, store.fields, 18, 1, 0.0, 0, 0, 0.0)
     target = buffer.fields.target.to_numpy()[: len(pixel)]
     store.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (len(VIEWS), 1)))
     np.testing.assert_allclose(

@@ -46,6 +46,13 @@ def tile_at(store: ti.template(), place, listed, seed, least):
     return ti.select(drawn, t, NO_TILE)
 
 
+@ti.func
+def place_of(store: ti.template(), start):
+    """Place that a choice begins at: `start`, or `next` where that is under 0."""
+    low, high = ti.cast(store.next[None][0], ti.u32), store.next[None][1]
+    return ti.select(start < 0, (ti.cast(high, ti.i64) << 32) | ti.cast(low, ti.i64), start)
+
+
 @ti.kernel
 def choose_tiles(
     store: ti.template(),
@@ -55,30 +62,34 @@ def choose_tiles(
     start: ti.i64,
     seed: int,
     least: float,  # StoreFields
-) -> ti.i64:
-    """chosen = the next `tiles` of the `listed` from place `start` of the shuffled epochs on; returns the place after.
+):
+    """chosen = the next `tiles` of the `listed` from place `start` of the shuffled epochs on; with none, under 0, from
+    `next` on, which then is the place after.
+
+    That place stays on the device: a number returned would have a step wait until all before it has ended.
 
     A tile is passed over by chance, whose error was under the mean when it was last drawn: it stays with the share that
     its error is of the mean, and with `least` at least, also where its error is not finite. One that was never drawn
     stays. The first `looked` places are looked at together, the others one by one.
     """
     for n in range(looked):
-        store.at_place[n] = tile_at(store, start + n, listed, seed, least)
-    place = start
+        store.at_place[n] = tile_at(store, place_of(store, start) + n, listed, seed, least)
     ti.loop_config(serialize=True)
     for _ in range(1):
-        found = 0
+        first, found = place_of(store, start), 0
+        place = first
         while found < tiles:
             t = NO_TILE
-            if place < start + looked:
-                t = store.at_place[ti.cast(place - start, ti.i32)]
+            if place < first + looked:
+                t = store.at_place[ti.cast(place - first, ti.i32)]
             else:
                 t = tile_at(store, place, listed, seed, least)
             if t != NO_TILE:
                 store.chosen[found] = t
                 found += 1
             place += 1
-    return place
+        if start < 0:
+            store.next[None] = ti.Vector([ti.cast(place, ti.i32), ti.cast(place >> 32, ti.i32)])
 
 
 @ti.func

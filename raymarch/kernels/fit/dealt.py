@@ -33,7 +33,7 @@ def count_dealt_targets(store: ti.template(), tiles: int) -> int:
 
 @ti.kernel
 def jitter_dealt(rays: ti.template(), seed: int, step: int, count: int, parts: int, phase: float):
-    """As `targets.jitter_parts`, of rays that are a part of all."""
+    """As `targets.draw_tiles` jitters, of rays that are a part of all."""
     for r in range(count):
         deal = rays.deal[None]
         rays.jitter[r] = jitter_of_ray(seed, step, place_among_all(deal, r, deal[0]), parts, phase)

@@ -1,4 +1,4 @@
-"""Losses of rendered pixels, and their adjoint: a robust function of each colour's residual, and the opacity's square.
+"""Losses of rendered pixels and their slopes: a robust function of each colour's residual, and the opacity's square.
 
 A robust function comes as two functions that are compiled in, its value and its slope, of a residual in units of its
 scale; scale^2 in front makes what is x^2 near 0 the squared error there, whatever the scale.
@@ -89,7 +89,8 @@ def residual(rays: ti.template(), seen, p, background, c: ti.template()):
 @ti.kernel
 def robust_loss(
     rays: ti.template(),
-    value: ti.template(),  # RayFields
+    value: ti.template(),
+    slope: ti.template(),  # RayFields
     count: int,
     parts: int,
     background: ti.math.vec3,
@@ -100,44 +101,24 @@ def robust_loss(
     """loss += mean over pixels of scale^2 sum value((colour - truth) / scale) / n + opacity (T - (1 - alpha))^2.
 
     n is the count of channels, 3 of a colour; one that a target has not adds nothing. The mean is over the `counted`
-    ones of the pixels that have a target.
+    ones of the pixels that have a target. image.grad += the derivative, to each ray of a pixel its part.
     """
     for p in range(count):
         total, behind = 0.0, behind_of(rays, background)
         last = ti.static(rays.colours)
         if has_target(rays, p):
-            seen = pixel_seen(rays, p, parts)
+            each = ti.cast(ti.cast(1.0, ti.f64) / counted, float) / parts
+            seen, d_seen = pixel_seen(rays, p, parts), ti.Vector.zero(float, rays.image.n)
             for c in ti.static(range(rays.colours)):
                 d = residual(rays, seen, p, behind, c)
                 total += scale * scale * value(d / scale) / ti.static(float(rays.colours))
-            total += opacity * (seen[last] - (1.0 - rays.target[p][last])) ** 2
-        rays.loss[None] += ti.cast(total, ti.f64) / counted
-
-
-@ti.kernel
-def robust_loss_adjoint(
-    rays: ti.template(),
-    slope: ti.template(),  # RayFields
-    count: int,
-    parts: int,
-    background: ti.math.vec3,
-    scale: float,
-    opacity: float,
-    counted: int,  # pixels, rays of one
-):
-    """image.grad += loss.grad times the derivative of `robust_loss`, to each ray of a pixel its part."""
-    for p in range(count):
-        if has_target(rays, p):
-            each = ti.cast(rays.loss.grad[None] / counted, float) / parts
-            seen, d_seen = pixel_seen(rays, p, parts), ti.Vector.zero(float, rays.image.n)
-            behind = behind_of(rays, background)
-            last = ti.static(rays.colours)
-            for c in ti.static(range(rays.colours)):
-                d = residual(rays, seen, p, behind, c)
                 d_seen[c] = each / ti.static(float(rays.colours)) * scale * slope(d / scale)
-            d_seen[last] = each * opacity * (2.0 * (seen[last] - (1.0 - rays.target[p][last])))
+            off = seen[last] - (1.0 - rays.target[p][last])
+            total += opacity * off**2
+            d_seen[last] = each * opacity * (2.0 * off)
             for part in range(parts):
                 rays.image.grad[p * parts + part] = rays.image.grad[p * parts + part] + d_seen
+        rays.loss[None] += ti.cast(total, ti.f64) / counted
 
 
 @ti.kernel

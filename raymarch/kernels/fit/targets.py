@@ -9,6 +9,23 @@ from raymarch.kernels.numeric import UNIFORM_SCALE, hash_u32
 from raymarch.kernels.rays.camera import corner_of, pixel_counts, pixel_of, pixel_ray, place_in_pixel
 
 
+@ti.func
+def number_of_draw(seed, step):
+    """Number of a step's draws, 31 bits: seeds lie 2^32 over the golden ratio apart."""
+    number = ti.cast(seed, ti.u32) * ti.u32(2654435761) + ti.cast(step, ti.u32)
+    return ti.cast(number & ti.u32(0x7FFFFFFF), ti.i32)
+
+
+@ti.func
+def jitter_of_ray(seed, step, r, parts, phase):
+    """Jitter (phase, stretch) of number r of a step's rays.
+
+    Rays begin up to `phase` of a step early, those of a pixel at equal distances.
+    """
+    u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM_SCALE + (r % parts) / ti.cast(parts, float)
+    return ti.Vector([ti.min(phase * (u - ti.floor(u)), 0.999999), 1.0])
+
+
 @ti.kernel
 def draw_tiles(
     rays: ti.template(),
@@ -16,13 +33,23 @@ def draw_tiles(
     tiles: int,
     side: int,
     near: float,  # rays along a pixel's edge, near plane [world unit]
+    seed: int,
+    step: int,
+    phase: float,
 ):
     """Rays of the tiles that were chosen: fill the buffer with their pixels, a target for each pixel.
 
-    The target's alpha is -1 where a mask takes the pixel out.
+    The target's alpha is -1 where a mask takes the pixel out. Their image's gradient begins at 0, the roulette's draws
+    are numbered by seed and step, and a `phase` above 0 jitters the rays by both: all that begins a fit's step, in one
+    launch.
     """
     for r in range(tiles * store.tile * store.tile * side * side):
         area, pixel, part = store.tile * store.tile, r // (side * side), r % (side * side)
+        if r == 0:
+            rays.draw[None] = number_of_draw(seed, step)
+        if phase > 0.0:
+            rays.jitter[r] = jitter_of_ray(seed, step, r, side * side, phase)
+        rays.image.grad[r] = ti.Vector.zero(float, rays.image.n)
         tile, within = pixel // area, pixel % area
         chosen = store.chosen[tile]
         view, row, column = corner_of(store, chosen)
@@ -40,17 +67,3 @@ def draw_tiles(
             if pixel_counts(store, chosen, within) == 0:
                 target[ti.static(target.n - 1)] = -1.0
             rays.target[pixel] = target
-
-
-@ti.func
-def jitter_of_ray(seed, step, r, parts, phase):
-    """Jitter (phase, stretch) of number r of a step's rays."""
-    u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM_SCALE + (r % parts) / ti.cast(parts, float)
-    return ti.Vector([ti.min(phase * (u - ti.floor(u)), 0.999999), 1.0])
-
-
-@ti.kernel
-def jitter_parts(rays: ti.template(), seed: int, step: int, count: int, parts: int, phase: float):  # RayFields, rays
-    """Jitter of a fit's step: rays begin up to `phase` of a step early, those of a pixel at equal distances."""
-    for r in range(count):
-        rays.jitter[r] = jitter_of_ray(seed, step, r, parts, phase)
