@@ -15,7 +15,9 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting import differentiable_passes
 from raymarch.fitting.settings.objective import Regulariser
 from raymarch.fitting.settings.optimiser import MAX_BETA, Adam
+from raymarch.kernels import gpu_switches
 from raymarch.kernels.fit.regularise import QUANTITIES, regularise
+from raymarch.kernels.gpu_switches import GpuSwitches
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.volume import Volume
 
@@ -197,6 +199,33 @@ def test_cubes_of_samples_move_as_one_beside_them():
         features, n, w = kingma_and_ba(features, n, w, d_features, 0.05, step + 1)
         for got, wanted in zip(state(grid), (density, features, m, v, n, w), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+def test_a_thread_a_sample_makes_the_same_step_as_one_a_block(degree, monkeypatch):
+    """Bit by bit, with cubes, and with words of features of which only some are touched."""
+    grid, found = drive.adam_grid(degree), []
+    for switches in (GpuSwitches(), GpuSwitches(adam_by_sample=True)):
+        monkeypatch.setattr(gpu_switches, "_chosen", switches)
+        start(grid)
+        for field in (grid.fields.m_cube, grid.fields.v_cube):
+            field.fill(0)
+        rng = np.random.default_rng(5)
+        for step in range(STEPS):
+            drive.set_gradient(grid, *gradients(step, grid.fields.features.n))
+            marks = grid.fields.block_has_gradient
+            marks.from_numpy((rng.random(marks.shape) < 0.7).astype(np.uint8))
+            if degree:
+                words = grid.fields.feature_samples
+                words.from_numpy(rng.integers(-(2**31), 2**31, words.shape, np.int32))
+            replace(ADAM, coarse=0.25).step(grid, step, 0.0, step)
+            found.append([*state(grid), *grid.download_gradient(), marks.to_numpy()])
+            if degree:
+                found[-1].append(words.to_numpy())
+    for wanted, got in zip(found[:STEPS], found[STEPS:], strict=True):
+        for a, b in zip(wanted, got, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(found[0][0], found[STEPS - 1][0])
 
 
 def test_first_step_is_the_rate_against_the_sign():

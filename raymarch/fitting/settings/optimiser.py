@@ -12,7 +12,9 @@ from raymarch.arguments.declared import checked, checked_field, suggest_names, v
 from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
 from raymarch.io.files.hdf5 import RESTORE_CURE
+from raymarch.kernels import gpu_switches
 from raymarch.kernels.fit.adam import adam
+from raymarch.kernels.fit.adam_by_sample import adam_by_sample
 from raymarch.volumes.activation import Activation
 
 MAX_RATE = 100.0  # in raw units, in which a sample is empty at -20 and opaque at 5
@@ -137,7 +139,8 @@ class Adam:
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
         rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps)
-        adam(grid.fields, grid.blocks, age, number, *rates, coarse, self.decay, thinning)
+        kernel = adam_by_sample if gpu_switches.chosen().adam_by_sample else adam
+        kernel(grid.fields, grid.blocks, age, number, *rates, coarse, self.decay, thinning)
 
 
 ADAM = instance_of(Adam, "rm.Adam(...)", "its settings go by their own names too, such as lr_density")

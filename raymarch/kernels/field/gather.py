@@ -9,6 +9,7 @@ as it is the one place of the lower corner where a march has that of a flat fiel
 
 from raymarch import runtime
 from raymarch.engine import ti
+from raymarch.kernels import gpu_switches
 from raymarch.kernels.field.bricks import mask_of
 
 
@@ -133,6 +134,26 @@ def accumulate(part: ti.template(), at, value: ti.template()):
         ti.atomic_add(part[at], value)
 
 
+FIRST_CORNER_SCALE = 1024.0
+
+
+@ti.func
+def first_corner(f):
+    """Corner (3,), 0 or 1 along each axis, that additions to a cell begin at: by the tenth binary digits of where the
+    ray is in it, in which neighbouring rays differ as if by chance."""
+    return ti.cast(f * FIRST_CORNER_SCALE, ti.i32) & 1
+
+
+@ti.func
+def turned_places(n, first):
+    """The places of eight corners, counted from corner `first` on: corner c of them is the cell's c xor `first`."""
+    for a in ti.static(range(3)):
+        before = n
+        for c in ti.static(range(8)):
+            n[c] = ti.select(first[a] == 1, before[ti.static(c ^ (4 >> a))], before[c])
+    return n
+
+
 @ti.func
 def scatter(part: ti.template(), slot, cell, f, value):
     """Transpose of `gather`: add `value` to the eight corners, weighted."""
@@ -144,6 +165,14 @@ def scatter(part: ti.template(), slot, cell, f, value):
     x = ti.Vector(ti.static(steps_of(part)[0]))
     y = ti.Vector(ti.static(steps_of(part)[1]))
     z = ti.Vector(ti.static(steps_of(part)[2]))
+    if ti.static(gpu_switches.chosen().turned_corners):
+        first = first_corner(f)
+        f = first + (1 - 2 * first) * f
+        if ti.static(cell.n == 8):
+            n = turned_places(n, first)
+        else:
+            at += first[0] * x + first[1] * y + first[2] * z
+            x, y, z = (1 - 2 * first[0]) * x, (1 - 2 * first[1]) * y, (1 - 2 * first[2]) * z
     x1 = value * f[0]
     x0 = value - x1
     for a in ti.static(range(2)):
