@@ -33,9 +33,11 @@ class Workers:
 
     @property
     def where(self) -> int | str | None:
-        """As `tasks.executors.run_tasks` takes it; UsageError for both."""
+        """As `tasks.executors.run_tasks` takes it; UsageError for both, and for an address that is none."""
         if self.workers is not None and self.cluster is not None:
             raise click.UsageError("--workers are processes here, --cluster has its own; give one of them")
+        if self.cluster is not None and not self.cluster.strip():
+            raise click.UsageError("--cluster is empty, want a Dask scheduler's address, tcp://host:8786, or local")
         return self.workers if self.cluster is None else self.cluster
 
     @staticmethod

@@ -190,7 +190,7 @@ def sweep(
         raise RaymarchError(f"{os.fspath(data)}: is not there; give the path of an image set")
     require_other(folder, source)
     _require_folder(folder)
-    told = {"data": source, "set": _digest_of_set(source), "split": split, "held_out": held_out}
+    told = {"data": source, "set": _digest_of_set(source, folder), "split": split, "held_out": held_out}
     told |= {"reading": repr(sorted((reading or {}).items())), "raymarch": version_of("raymarch")}
     if box is not None:
         told["box"] = repr(np.asarray(box).tolist())
@@ -335,14 +335,15 @@ def _require_folder(folder: Path) -> None:
         raise RaymarchError(f"{folder}: has files that no sweep wrote; choose another folder, or an empty one")
 
 
-def _digest_of_set(source: str) -> str:
-    """Digest of the names, sizes and times of a set's files."""
+def _digest_of_set(source: str, folder: Path) -> str:
+    """Digest of the names, sizes and times of a set's files, without those in the sweep's own folder."""
     digest = hashlib.sha256()
     if os.path.isfile(source):
         told = os.stat(source)
         return f"{told.st_size} {told.st_mtime_ns}"
+    own = os.path.abspath(folder)
     for place, folders, files in os.walk(source):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if os.path.join(place, name) != own)
         for name in sorted(files):
             told = os.stat(os.path.join(place, name))
             where = os.path.relpath(os.path.join(place, name), source)

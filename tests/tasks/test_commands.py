@@ -72,14 +72,25 @@ def test_a_sweep_reads_the_set_as_a_fit_does(tmp_path):
     np.testing.assert_array_equal(swept.density, fitted.density)
 
 
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (
+            ("--workers", "2", "--cluster", "local"),
+            "--workers are processes here, --cluster has its own; give one of them",
+        ),
+        (("--cluster", " "), "--cluster is empty, want a Dask scheduler's address"),
+    ],
+    ids=["both", "no address"],
+)
 @pytest.mark.parametrize("verb", ["render", "evaluate", "sweep"])
-def test_one_kind_of_workers_is_asked_for(verb, file, tmp_path):
+def test_one_kind_of_workers_is_asked_for(verb, asked, answer, file, tmp_path):
     words = {
         "render": ["--orbit", "2", "--out", str(tmp_path / "out")],
         "evaluate": [str(sets.write_set(tmp_path / "set")), "--split", "train"],
         "sweep": ["--set", "rays=64", "--out", str(tmp_path / "out")],
     }[verb]
-    done = CliRunner().invoke(cli, [verb, str(file), *words, "--workers", "2", "--cluster", "local"])
+    done = CliRunner().invoke(cli, [verb, str(file), *words, *asked])
     assert done.exit_code == 2
-    assert "--workers are processes here, --cluster has its own; give one of them" in done.output
+    assert answer in done.output
     assert not (tmp_path / "out").exists()

@@ -57,6 +57,13 @@ def test_what_is_finished_is_not_done_again(data, tmp_path):
     assert [one.found for one in rm.sweep(data, SETTINGS, **how(data, tmp_path / "out")).fits] == [False, False]
 
 
+def test_a_sweep_within_its_set_is_gone_on_with(tmp_path):
+    data = sets.write_set(tmp_path / "set")
+    for found in (False, True):
+        (one,) = rm.sweep(data, [{"seed": 1}], **how(data, data / "sweep")).fits
+        assert one.found == found
+
+
 def test_other_settings_are_other_fits(data, tmp_path):
     out = tmp_path / "out"
     rm.sweep(data, [{"seed": 1}], **how(data, out))
