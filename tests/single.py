@@ -280,7 +280,7 @@ def out_of_core_apart(path):
 
     camera = Camera.look_at((1.5, -3, 0.7), width=20, height=16)
     rooms, least, off = out_of_core._rooms, part_plan.MIN_SIDE, 0.0
-    out_of_core._rooms, part_plan.MIN_SIDE = lambda volume, memory, slopes: (13**3, 2000), 4
+    out_of_core._rooms, part_plan.MIN_SIDE = lambda volume, memory, features: (13**3, 2000), 4
     try:
         for march in (None, March()):
             with Renderer(load(path), march) as whole, out_of_core.OutOfCoreRenderer(path, march) as parts:

@@ -56,7 +56,7 @@ MET_BETWEEN = (1.0, 99.0)  # percentiles of a picture's distances
 @click.option(
     "--memory",
     type=Gigabytes(),
-    help="Render a scan larger than memory part by part, taking so much in all [GB]; with --workers or --cluster so"
+    help="Render a volume larger than memory part by part, taking so much in all [GB]; with --workers or --cluster so"
     " much each, this process too.",
 )
 @options.place_options
@@ -177,7 +177,7 @@ def _require_alone(channels: tuple[str, ...] | None, others: tuple[str, ...]) ->
         (bool(others), "--with", "takes all volumes into memory"),
     ):
         if given:
-            raise click.UsageError(f"--memory renders one scan part by part, {name} {why}; leave one of them out")
+            raise click.UsageError(f"--memory renders one volume part by part, {name} {why}; leave one of them out")
 
 
 def _require_memory(memory: float) -> None:

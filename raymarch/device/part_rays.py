@@ -33,6 +33,7 @@ class PartFields:
         cell, spot: (ray,) where a ray goes on, cell and (t, side); `then_cell`, `then` behind the part.
         waits: (ray,) number of the part that a ray waits for.
         image, depth, normals: (ray,) numbers of what is carried of each.
+        degree: of the harmonics of the whole's colours.
     """
 
     index_from_world: ti.Field
@@ -67,11 +68,12 @@ def bytes_a_ray() -> int:
 
 
 class PartRays(Owner[PartFields]):
-    """Rays that wait for parts: `capacity` of them, and `parts` at most; freed by `close`."""
+    """Rays that wait for parts: `capacity` of them, and `parts` at most, of a volume whose colours have harmonics up to
+    `degree`; freed by `close`."""
 
     name = "this renderer"
 
-    def __init__(self, capacity: int, parts: int):
+    def __init__(self, capacity: int, parts: int, degree: int = NO_COLOUR_DEGREE):
         self.capacity, self.parts = int(capacity), int(parts)
         runtime.start()
         room = (self.capacity, self.parts)
@@ -82,12 +84,16 @@ class PartRays(Owner[PartFields]):
         def require() -> None:
             require_memory(room[:1], size_of(room), NUMBERS_A_RAY, "take a smaller image")
 
-        self._own((), self._build, size_of, room=room, step=RAY_STEP, require=require)
+        def build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, PartFields]:
+            return self._build(room, degree)
+
+        self._own((degree,), build, size_of, room=room, step=RAY_STEP, require=require)
 
     @staticmethod
-    def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, PartFields]:
+    def _build(room: tuple[int, ...], degree: int) -> tuple[ti.FieldsBuilder, PartFields]:
         tree = ti.FieldsBuilder()
         f = PartFields(
+            degree=degree,
             index_from_world=ti.Matrix.field(3, 4, float),
             max_index=ti.Vector.field(3, float),
             cells=ti.Vector.field(3, ti.i32),

@@ -38,7 +38,7 @@ from raymarch.kernels.integrator.parts import (
 )
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march_settings import EXTINCTION_MODES, MARCH, March, march_for, require_seen
-from raymarch.rendering.part_march import PartMarch, Seen, lit_by_slopes, walk_of
+from raymarch.rendering.part_march import PartMarch, Seen, features_on_device, walk_of
 from raymarch.rendering.parts_by_workers import FileInParts, PartWorkers, Recipe
 from raymarch.rendering.ray_batches import Fill, parts_of, rays_of_camera, require_room
 from raymarch.rendering.render_many import VolumeFile
@@ -108,7 +108,8 @@ class OutOfCoreRenderer(Holder):
 
     Args:
         path: of a scan or a simulation, one value a voxel: OME-Zarr, .h5 of `rm.save`, .npy, or unpacked .nrrd, .nii,
-            .mha, .mrc, .tif or .vti. It stays as it is, and must not change while it is rendered.
+            .mha, .mrc, .tif or .vti; or .h5 of a fitted volume with colours, dense or in bricks. It stays as it is, and
+            must not change while it is rendered.
         march: how rays see it; as `rm.render` chooses it if not given, by some of the values. All modes but
             "x-ray-joseph", without occlusion and matcaps.
         memory: how much the process may take [GB], its libraries included; parts are as large as it allows. With an
@@ -187,10 +188,10 @@ class OutOfCoreRenderer(Holder):
     ) -> None:
         self.volume, self.march = volume, march_for(volume, march, lit=True)
         require_in_parts(self.march)
-        if self.march.rule not in EXTINCTION_MODES:  # of which values are looked at as they are read
+        if self.march.rule not in EXTINCTION_MODES or volume.samples.coloured():  # else values are looked at as read
             require_seen(volume, self.march)
         running = runtime.start()
-        self._room, self._most_rays = _rooms(volume, memory, lit_by_slopes(self.march))
+        self._room, self._most_rays = _rooms(volume, memory, features_on_device(volume, self.march))
         largest = self._plan_for(None).largest
         self._rank = np.zeros(1)
         self._from: tuple[int | None, ...] = (None, None, None)
@@ -237,7 +238,7 @@ class OutOfCoreRenderer(Holder):
             find_met(scene, count * side**2, plan.parts, march.dt)
             met += march.rays.waits.waiting(plan.parts) > 0
         samples = sum(int(n) * plan.count_of_samples(i) for i, n in enumerate(met) if n)
-        sizes = samples * self.volume.samples.dtype.itemsize, self.volume.samples.nbytes
+        sizes = samples * self.volume.samples.bytes_of_sample, self.volume.samples.nbytes
         most = int(np.bincount(self._rank[met > 0], minlength=1).max())
         return OutOfCoreForecast(plan.parts, plan.largest, int((met > 0).sum()), len(runs), *sizes, most)
 
@@ -356,12 +357,14 @@ class OutOfCoreRenderer(Holder):
             normal[pixels] = buffer.normals(count)
 
 
-def _rooms(volume: FileVolume, memory: float, slopes: bool) -> tuple[int, int]:
-    """Samples of a part and rays that there is room for."""
+def _rooms(volume: FileVolume, memory: float, features: int) -> tuple[int, int]:
+    """Samples of a part and rays that there is room for, a sample having so many numbers beside its value."""
     left = memory * 1e9 - LIBRARY_BYTES
     width = np.dtype(runtime.dtype()).itemsize
     a_ray = bytes_a_ray() + numbers_a_ray(False) * width
-    a_sample = volume.samples.dtype.itemsize + width * (5 if slopes else 2) + BYTES_BESIDE
+    copied = features if volume.samples.coloured() else 0  # for the device, beside what was read
+    read = volume.samples.dtype.itemsize * (1 + copied)
+    a_sample = read + width * (2 + features + copied) + BYTES_BESIDE
     rays = max(left * RAYS_FRACTION, 0) // a_ray
     if rays < 1:
         raise RaymarchError(

@@ -27,7 +27,8 @@ from raymarch.kernels.integrator.mode import InParts, Mode
 from raymarch.kernels.integrator.normal import NORMAL
 from raymarch.kernels.integrator.parts import NOWHERE, PartScene, go_through_part
 from raymarch.kernels.light.gradient import slopes_in
-from raymarch.rendering.march_settings import EXTINCTION_MODES, March, level_of, set_ray_settings
+from raymarch.rendering.march_settings import EXTINCTION_MODES, March, level_of, set_ray_settings, skip_invisible
+from raymarch.volumes.default_table import has_values_alone
 from raymarch.volumes.file_volume import FileVolume
 from raymarch.volumes.part_plan import PartPlan
 
@@ -53,6 +54,16 @@ def lit_by_slopes(march: March) -> bool:
     return march.rule.shaded and march.rule.classifies and bool(march.shading and march.shading.smooth)
 
 
+def shows_colours(volume: FileVolume, march: March) -> bool:
+    """Whether a march shows a volume's own colours."""
+    return volume.samples.coloured() and march.rule.colour and not march.rule.classifies
+
+
+def features_on_device(volume: FileVolume, march: March) -> int:
+    """Numbers that a sample has on the device beside its value: of its colours, or its slope."""
+    return volume.samples.channels if shows_colours(volume, march) else 3 if lit_by_slopes(march) else 0
+
+
 class PartMarch(Holder):
     """March of rays through parts of a volume, one of which is on the device at a time; `close` frees the memory.
 
@@ -71,11 +82,12 @@ class PartMarch(Holder):
         self.volume, self.march = volume, march
         self.plan: PartPlan | None = None
         self.ranges: dict[int, Ends] = {}
-        self._there, self._slopes = NOWHERE, lit_by_slopes(march)
+        self._there, self._slopes, self._colours = NOWHERE, lit_by_slopes(march), shows_colours(volume, march)
         with ExitStack() as owners:
-            degree = 0 if self._slopes else NO_COLOUR_DEGREE
-            self._grid = owners.enter_context(Grid(shape, degree, block=1, slopes=self._slopes))
-            self.rays = WaitingRays()
+            degree = volume.degree if self._colours else NO_COLOUR_DEGREE
+            of_grid = 0 if self._slopes else degree
+            self._grid = owners.enter_context(Grid(shape, of_grid, block=1, slopes=self._slopes))
+            self.rays = WaitingRays(degree)
             owners.enter_context(self.rays)
             self._owners = owners.pop_all()
         self._grid.set_activation(volume.activation)
@@ -149,7 +161,7 @@ class PartMarch(Holder):
         first, last = self.plan.samples(here)
         values = self.volume.samples.values(first, last, runtime.dtype())
         ends = self.ranges[here] = float(values.min()), float(values.max())
-        if self.march.rule in EXTINCTION_MODES and ends[0] < 0:
+        if self.march.rule in EXTINCTION_MODES and has_values_alone(self.volume) and ends[0] < 0:
             raise RaymarchError(
                 f"values go from {ends[0]:g} to {ends[1]:g}, which mode {self.march.rule.name} takes for extinction,"
                 " want 0 or more; show them in mode transfer, isosurface or maximum"
@@ -160,14 +172,19 @@ class PartMarch(Holder):
         affine[:3, 3] += affine[:3, :3] @ first
         grid, self._there = self._grid, NOWHERE
         grid.set_level(values.shape, affine)
-        copies.density_in(values, grid.fields)
+        most = 0.0
+        if self._colours:
+            features = self.volume.samples.features_of(first, last, runtime.dtype())
+            copies.upload(values, features, grid.fields)
+            most = max(float(features.max()), -float(features.min()))
+        else:
+            copies.density_in(values, grid.fields)
         if self._slopes:
             slopes_in(grid.fields, *grid.shape, grid.shape[0])
-        if self.march.transfer is not None:
-            grid.refresh_through(self.march.transfer)
-        else:
-            grid.occupy(np.ones(grid.cells, bool))
-            grid.measure_occupancy()
+        grid.occupy(np.ones(grid.cells, bool))
+        grid.measure_occupancy()
+        if "iso" not in self.march.rule.parameters:
+            skip_invisible(grid, self.volume, self.march, most)
         self.rays.waits.set_first(first)
         self._there = here
         return True
@@ -176,17 +193,23 @@ class PartMarch(Holder):
         """Whether nothing is seen of a part with values from low to high."""
         march = self.march
         if march.transfer is not None:
-            return bool(march.transfer.is_clear(np.array(low), np.array(high)))
+            sigma = self.volume.activation.sigma
+            return bool(march.transfer.is_clear(sigma(np.array(low)), sigma(np.array(high))))
         if "iso" in march.rule.parameters:
             level = level_of(float(march.iso), self.volume.activation)  # type: ignore[arg-type]  # March asks for one
             return low >= level or high < level
-        return march.rule in EXTINCTION_MODES and low == high == 0
+        return march.rule in EXTINCTION_MODES and not self.volume.activation.sigma(np.array([low, high])).any()
 
 
 @dataclass
 class WaitingRays(Holder):
-    """Rays on the device, and where they wait; as many as the most that were asked for so far."""
+    """Rays on the device, and where they wait; as many as the most that were asked for so far.
 
+    Attributes:
+        degree: of the harmonics of the volume's colours.
+    """
+
+    degree: int
     _owners: ExitStack = field(default_factory=ExitStack)
     buffer: Any = None
     waits: Any = None
@@ -197,5 +220,5 @@ class WaitingRays(Holder):
             return False
         self.close()
         self.buffer = self._owners.enter_context(RayBuffer(rays))
-        self.waits = self._owners.enter_context(PartRays(rays, parts))
+        self.waits = self._owners.enter_context(PartRays(rays, parts, self.degree))
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from raymarch.geometry.boxes import require_affine
 from raymarch.volumes.activation import Activation
 from raymarch.volumes.samples import COLOUR_CHANNELS
 from raymarch.volumes.storage import Dense, Ends
-from raymarch.volumes.volume import Volume
+from raymarch.volumes.volume import NO_PROVENANCE, Volume
 
 KEPT_LATTICES = 3  # that were read last, of thinned samples
 PLANES = 16  # that are copied at once: a line of the cache, where x is the fastest, and little in doubles
@@ -26,13 +26,15 @@ Slices = tuple[slice, ...]
 
 @dataclass(frozen=True, eq=False)
 class FileSamples:
-    """Samples of a scalar volume in a file: `read(slices)` gives the stored values (x, y, z) of slices along x, y, z.
+    """Samples in a file: `read(slices)` gives the stored values (x, y, z) of slices along x, y, z.
 
     Attributes:
         shape: count of samples (x, y, z).
         dtype: as stored.
         read: raises RaymarchError for values that are no numbers.
         slope, intercept: from what is stored to the value.
+        channels: count of features of a sample.
+        read_features: of a fitted volume its features (x, y, z, channel), as `read`; None of values alone.
     """
 
     shape: tuple[int, int, int]
@@ -41,13 +43,19 @@ class FileSamples:
     slope: float = 1.0
     intercept: float = 0.0
     channels: int = 3
+    read_features: Callable[[Slices], np.ndarray] | None = None
     bricks: None = None
-    _lattices: OrderedDict[bytes, np.ndarray] = field(default_factory=OrderedDict)
+    _lattices: OrderedDict[bytes, tuple[np.ndarray, np.ndarray]] = field(default_factory=OrderedDict)
+
+    @property
+    def bytes_of_sample(self) -> int:
+        """Size of a sample as stored [byte], unpacked."""
+        return self.dtype.itemsize * (1 + (self.channels if self.coloured() else 0))
 
     @property
     def nbytes(self) -> int:
-        """Size of the values as stored [byte], unpacked."""
-        return math.prod(self.shape) * self.dtype.itemsize
+        """Size of all samples as stored [byte], unpacked."""
+        return math.prod(self.shape) * self.bytes_of_sample
 
     def values(self, first: Sequence[int], last: Sequence[int], kind: Any) -> np.ndarray:
         """Values of a box of samples (x, y, z), from `first` to before `last`, as an array of one kind of float."""
@@ -57,8 +65,19 @@ class FileSamples:
             out[i : i + PLANES] = self._value(stored[i : i + PLANES])
         return out
 
+    def features_of(self, first: Sequence[int], last: Sequence[int], kind: Any) -> np.ndarray:
+        """Features (x, y, z, channel) of a box of samples, as `values`; 0 of values alone."""
+        slices = tuple(slice(a, b) for a, b in zip(first, last, strict=True))
+        return np.ascontiguousarray(self._features(slices), kind)
+
+    def _features(self, slices: Slices) -> np.ndarray:
+        if self.read_features is not None:
+            return self.read_features(slices)
+        counts = [len(range(*one.indices(n))) for one, n in zip(slices, self.shape, strict=True)]
+        return np.broadcast_to(np.float32(0), (*counts, self.channels))
+
     def at(self, index: Sequence[np.ndarray], empty: float) -> tuple[np.ndarray, np.ndarray]:
-        """Values and colours of 0 at three arrays of indices that span a lattice, as `np.ix_` makes them."""
+        """Values and features at three arrays of indices that span a lattice, as `np.ix_` makes them."""
         axes = [np.asarray(one).ravel() for one in index]
         if [np.shape(one) for one in index] != [np.shape(one) for one in np.ix_(*axes)]:
             raise RaymarchError(f"single samples are asked of a volume in its file; {IN_FILE_CURE}")
@@ -67,17 +86,20 @@ class FileSamples:
             self._lattices[key] = self._lattice(axes)
             while len(self._lattices) > KEPT_LATTICES:
                 self._lattices.popitem(last=False)
-        values = self._lattices[key]
-        return values, np.broadcast_to(np.float32(0), (*values.shape, self.channels))
+        return self._lattices[key]
 
-    def _lattice(self, axes: Sequence[np.ndarray]) -> np.ndarray:
-        out = np.empty(tuple(map(len, axes)))
+    def _lattice(self, axes: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        shape = tuple(map(len, axes))
+        values = np.empty(shape)
+        features = np.empty((*shape, self.channels), np.float32) if self.coloured() else None
         runs = [list(_runs(axis)) for axis in axes]
         for i, x in runs[0]:
             for j, y in runs[1]:
                 for k, z in runs[2]:
-                    out[i, j, k] = self._value(self.read((x, y, z)))
-        return out
+                    values[i, j, k] = self._value(self.read((x, y, z)))
+                    if features is not None:
+                        features[i, j, k] = self._features((x, y, z))
+        return values, np.broadcast_to(np.float32(0), (*shape, self.channels)) if features is None else features
 
     def _value(self, stored: np.ndarray) -> np.ndarray:
         if (self.slope, self.intercept) == (1.0, 0.0):
@@ -94,8 +116,8 @@ class FileSamples:
         return [min(found), max(found)]
 
     def coloured(self) -> bool:
-        """Whether any feature is not 0: there are none."""
-        return False
+        """Whether samples have features; any may be 0."""
+        return self.read_features is not None
 
     def density(self, empty: float) -> np.ndarray:
         """RaymarchError: all values are not read at once."""
@@ -132,10 +154,10 @@ def _runs(axis: np.ndarray) -> Iterator[tuple[slice, slice]]:
 
 
 class FileVolume(Volume):
-    """Volume of values, as of a scan, that stay in their file: a default look and a camera are found of some of them.
+    """Volume whose samples stay in their file: a default look and a camera are found of some of them.
 
     Attributes:
-        unit, length_unit, world, name: as of `ScalarVolume`.
+        unit, length_unit, world, name: as of `ScalarVolume`; "" of a fitted volume.
     """
 
     samples: FileSamples  # type: ignore[assignment]  # which stand for dense ones, but for the arrays
@@ -149,13 +171,15 @@ class FileVolume(Volume):
         samples: FileSamples,
         world_from_index: np.ndarray,
         background: tuple[float, ...],
+        activation: Activation = Activation("identity"),
+        provenance: Mapping = NO_PROVENANCE,
         unit: str = "",
         length_unit: str = "",
         world: str = "",
         name: str = "",
     ) -> None:
         place = {"world_from_index": require_affine(world_from_index), "boxes": 1, "ndc_from_world": None}
-        read = {"samples": samples, "activation": Activation("identity"), "channels": COLOUR_CHANNELS}
+        read = {"samples": samples, "activation": activation, "channels": COLOUR_CHANNELS}
         more = {"unit": unit, "length_unit": length_unit, "world": world, "name": name}
-        for key, value in ({"background": background, "provenance": {}} | place | read | more).items():
+        for key, value in ({"background": background, "provenance": provenance} | place | read | more).items():
             object.__setattr__(self, key, value)

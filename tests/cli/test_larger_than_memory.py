@@ -32,7 +32,7 @@ def run(line: str) -> int:
 
 def test_picture_is_that_in_memory_and_what_is_read_is_said_before(here, monkeypatch, capsys):
     monkeypatch.setattr(part_plan, "MIN_SIDE", 4)
-    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, slopes: (14**3, 4000))
+    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, features: (14**3, 4000))
     assert run(f"render scan.h5 --memory 2 {LOOK} --out parts.png") == 0
     said = capsys.readouterr().err
     assert "scan.h5: 8 parts of up to 14 x 14 x 14 samples, of which rays meet 8; of 0.07 MB up to" in said

@@ -74,8 +74,48 @@ def test_a_lattice_is_read_once(tmp_path):
     assert len(reads) == 1
 
 
-def a_fit(path):
-    rm.save(rm.Volume.from_array(np.ones((4, 5, 6))), path)
+def a_fit(path, sparse=False, **how):
+    rng = np.random.default_rng(5)
+    density = np.where(np.arange(19)[:, None, None] % 17 < 5, rng.normal(size=(19, 10, 17)), -99).astype(np.float32)
+    features = rng.normal(size=(19, 10, 17, 12)).astype(np.float32)
+    volume = rm.Volume(density, features, np.diag([0.1, 0.1, 0.2, 1]), rm.Activation("softplus"), **how)
+    volume = volume.sparse() if sparse else volume
+    rm.save(volume, path)
+    return volume
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_fitted_volume_is_read_in_parts_as_it_is(sparse, tmp_path):
+    whole = a_fit(tmp_path / "fit.h5", sparse, background=(0.1, 0.2, 0.3), provenance={"steps": 3})
+    parts = open_in_parts(tmp_path / "fit.h5")
+    for name in ("shape", "activation", "background", "degree", "channels", "provenance"):
+        assert getattr(parts, name) == getattr(whole, name)
+    assert parts.samples.nbytes == 4 * 13 * whole.density.size
+    boxes = [((0, 0, 0), whole.shape), ((3, 2, 7), (11, 9, 17)), ((16, 8, 15), (18, 10, 17))]
+    for first, last in boxes:
+        box = tuple(slice(a, b) for a, b in zip(first, last, strict=True))
+        np.testing.assert_array_equal(parts.samples.values(first, last, np.float32), whole.density[box])
+        np.testing.assert_array_equal(parts.samples.features_of(first, last, np.float32), whole.features[box])
+    lattice = np.ix_([0, 4, 9, 18], [1, 2, 9], [0, 16])
+    for mine, its in zip(parts.at(lattice), whole.at(lattice), strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+def in_boxes(path):
+    a = np.ones((8, 5, 6), np.float32)
+    rm.save(rm.Volume(a, np.ones((8, 5, 6, 3), np.float32), np.eye(4), boxes=2), path)
+
+
+def of_channels(path):
+    a = np.ones((4, 5, 6), np.float32)
+    rm.save(rm.Volume(a, np.ones((4, 5, 6, 2), np.float32), np.eye(4), channels=("near", "far")), path)
+
+
+def test_a_fitted_volume_has_no_channel_to_choose(tmp_path):
+    a_fit(tmp_path / "fit.h5")
+    for name in ("channel", "time", "level"):
+        with pytest.raises(rm.RaymarchError, match=f"is a fitted volume, which has no {name} to choose"):
+            open_in_parts(tmp_path / "fit.h5", **{name: 1})
 
 
 def packed(path):
@@ -83,7 +123,8 @@ def packed(path):
 
 
 REFUSED = {
-    "fit.h5": (a_fit, "is a fitted volume with colours, which is marched from memory alone; leave memory out"),
+    "boxes.h5": (in_boxes, "lies in nested boxes, so it is marched from memory alone; leave memory out"),
+    "channels.h5": (of_channels, "has other channels than red, green and blue, so it is marched from memory alone"),
     "scan.npz": (packed, "NPZ is not read in parts, want .zarr"),
     "scan.nii.gz": (packed, "its values are packed in one piece, want .zarr"),
 }

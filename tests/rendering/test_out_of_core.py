@@ -72,7 +72,7 @@ def file(tmp_path_factory):
 def small_parts(monkeypatch):
     """Parts of up to 13 samples a side, and room for all rays of the images here."""
     monkeypatch.setattr(part_plan, "MIN_SIDE", 4)
-    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, slopes: (13**3, 2000))
+    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, features: (13**3, 2000))
 
 
 def apart(seen: rm.Rendering, whole: rm.Rendering) -> float:
@@ -110,6 +110,33 @@ def test_so_is_the_default_look_and_a_pixel_of_several_rays(file, small_parts):
     for march in (None, rm.March(**BY_TABLE, supersample=2)):
         for seen, whole in both(file, march, [EYE], depth=True):
             assert apart(seen, whole) < BOUND
+
+
+FITTED = {
+    "dense, degree 0": ("softplus", 0, False, rm.March()),
+    "bricks, degree 1": ("relu", 1, True, rm.March()),
+    "maximum": ("exponential", 0, True, rm.March(mode="maximum")),
+    "through a table": ("softplus", 1, False, rm.March(**BY_TABLE)),
+    "surface": ("softplus", 1, True, rm.March(mode="isosurface", iso=2.0)),
+    "additive, of any sign": ("identity", 0, False, rm.March(mode="additive")),
+}
+
+
+def fitted(activation, degree, sparse) -> rm.Volume:
+    values, rng = scan().values, np.random.default_rng(3)
+    density = values if activation == "identity" else values - 7
+    features = rng.normal(size=(*values.shape, 3 * (degree + 1) ** 2)).astype(np.float32)
+    place = scan().world_from_index
+    volume = rm.Volume(density, features, place, rm.Activation(activation, 0.0, 0.2, "sigmoid"), (0.2, 0.4, 0.1))
+    return volume.sparse() if sparse else volume
+
+
+@pytest.mark.parametrize(("activation", "degree", "sparse", "march"), FITTED.values(), ids=FITTED)
+def test_fitted_volumes_have_their_colours(activation, degree, sparse, march, small_parts, tmp_path):
+    rm.save(fitted(activation, degree, sparse), tmp_path / "fit.h5")
+    for seen, whole in both(tmp_path / "fit.h5", march, [EYE, CAMERAS["inside"]], depth=True):
+        assert whole.opacity.max() > 0.3
+        assert apart(seen, whole) < BOUND
 
 
 def loads_of(renderer) -> list[int]:
@@ -165,7 +192,7 @@ def test_image_does_not_depend_on_the_order_of_parts(file, small_parts, monkeypa
 def test_image_does_not_depend_on_how_many_rays_there_is_room_for(file, small_parts, monkeypatch):
     with rm.OutOfCoreRenderer(file, MARCHES["table"]) as renderer:
         once = renderer.render(EYE).image
-    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, slopes: (13**3, 150))
+    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, features: (13**3, 150))
     with rm.OutOfCoreRenderer(file, MARCHES["table"]) as renderer:
         assert renderer.forecast(EYE).passes == 3
         assert (once == renderer.render(EYE).image).all()

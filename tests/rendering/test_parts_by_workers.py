@@ -58,7 +58,7 @@ def file(tmp_path_factory):
 def small_parts(monkeypatch):
     """Parts of up to 13 samples a side, room for all rays of the images here, and for few of a worker's."""
     monkeypatch.setattr(part_plan, "MIN_SIDE", 4)
-    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, slopes: (13**3, 2000))
+    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, features: (13**3, 2000))
     monkeypatch.setattr(parts_by_workers, "RAYS_AT_ONCE", 100)
     yield
     parts_by_workers._last_march.close()

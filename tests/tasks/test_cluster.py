@@ -40,7 +40,7 @@ def test_a_cluster_of_its_own_makes_the_same_bytes_and_keeps_its_kernels(file, t
 def test_parts_of_a_volume_by_a_cluster_have_the_same_bytes(file, monkeypatch):
     require_extra("distributed", "cluster")
     monkeypatch.setattr(part_plan, "MIN_SIDE", 4)
-    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, slopes: (13**3, 2000))
+    monkeypatch.setattr(out_of_core, "_rooms", lambda volume, memory, features: (13**3, 2000))
     x = np.linspace(-1, 1, 20)
     values = 9 * np.exp(-3 * (x[:, None, None] ** 2 + x[:, None] ** 2 + x**2)) - 0.5
     rm.save(rm.ScalarVolume(values, np.diag([0.1, 0.1, 0.1, 1])), file.with_name("scan.h5"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.volumes import metaimage, mrc, nifti, nrrd, numpy_files, tiff, vtk, zarr
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.format_choice import format_of
+from raymarch.io.volumes.hdf5 import fitted_parts as fitted
 from raymarch.io.volumes.hdf5 import scalar
 from raymarch.io.volumes.hdf5.volume import HDF5
 from raymarch.io.volumes.scalar_format import explain_damage
@@ -31,7 +33,7 @@ SOURCES: dict[str, Callable[[Path, Selection], Source]] = {
     tiff.TIFF.name: tiff.source,
     vtk.VTI.name: vtk.source,
 }
-IN_PARTS = ".zarr, .h5 of a scan, .npy, and unpacked .nrrd, .nii, .mha, .mrc, .tif and .vti"
+IN_PARTS = ".zarr, .h5, .npy, and unpacked .nrrd, .nii, .mha, .mrc, .tif and .vti"
 
 
 def open_in_parts(
@@ -46,17 +48,16 @@ def open_in_parts(
     """Volume of a file whose values stay there; of a pyramid its finest level if none is given. What is odd about the
     file is logged, unless `remarks` is False, as for a worker of a process that did so.
 
-    Raises RaymarchError for files whose values are packed in one piece, for fitted volumes, and as `rm.load` does; as
-    parts are read, for values that are no numbers.
+    Raises RaymarchError for files whose values are packed in one piece, for fitted volumes in nested boxes, in NDC, and
+    of other channels than red, green and blue, and as `rm.load` does; as parts are read, for values that are no
+    numbers.
     """
     file = Path(path)
     kind = format_of(file, FORMATS if format is None else [format])
     selection = Selection(channel=channel, time=time, level=level if level is not None else 0)
     if kind is HDF5:
         if not scalar.is_scalar(file):
-            raise RaymarchError(
-                f"{path}: is a fitted volume with colours, which is marched from memory alone; leave memory out"
-            )
+            return fitted.open_in_parts(file, selection)
         return _volume_of(scalar.source(file, selection), file, kind.name, remarks)
     if kind.name not in SOURCES:
         raise RaymarchError(
@@ -87,4 +88,5 @@ def _volume_of(source: Source, path: Path, name: str, remarks: bool) -> FileVolu
     kind = source.dtype.newbyteorder("=")
     samples = FileSamples(source.shape, kind, read, source.slope, source.intercept)
     unit, length_unit, title = (text_of(text) for text in (source.unit, source.length_unit, source.name))
-    return FileVolume(samples, source.world_from_index, source.background, unit, length_unit, source.world, title)
+    text: dict[str, Any] = {"unit": unit, "length_unit": length_unit, "world": source.world, "name": title}
+    return FileVolume(samples, source.world_from_index, source.background, **text)
