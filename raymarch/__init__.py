@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     from raymarch.meshing.isosurface_mesh import export_mesh as export_mesh
     from raymarch.meshing.isosurface_mesh import isosurface_mesh as isosurface_mesh
     from raymarch.meshing.isosurface_mesh import surface_points as surface_points
-    from raymarch.ranks.launched import open_ranks as open_ranks
+    from raymarch.ranks.open_ranks import open_ranks as open_ranks
     from raymarch.registration.refine import Refinement as Refinement
     from raymarch.registration.refine import refine as refine
     from raymarch.registration.register import Registration as Registration
@@ -187,7 +187,7 @@ _HOME = {
     "io.volumes.volume_file": ["describe", "load", "save"],
     "kernels.integrator.mode": ["Mode"],
     "meshing.isosurface_mesh": ["export_mesh", "isosurface_mesh", "surface_points"],
-    "ranks.launched": ["open_ranks"],
+    "ranks.open_ranks": ["open_ranks"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
     "rendering.march_settings": ["March"],

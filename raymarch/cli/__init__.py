@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from raymarch.cli import mistakes, output, shell_messages
+from raymarch.cli import mistakes, output, rank_options, shell_messages
 from raymarch.cli.bench import bench
 from raymarch.cli.cameras import cameras
 from raymarch.cli.check_gradients import check_gradients
@@ -48,6 +48,7 @@ class Verbs(click.Group):
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             raise click.UsageError(mistakes.unknown_verb_message(args[0], list(self.commands)), ctx)
         name, command, words = super().resolve_command(ctx, args)
+        rank_options.note_of_ranks(name)
         if command is not None:
             words = mistakes.repair_words(command, words)
             ctx.meta[mistakes.TYPED_KEY] = tuple(words)
@@ -102,8 +103,9 @@ def main(arguments: list[str] | None = None) -> None:
             code = cli.main(args=arguments, prog_name="raymarch", standalone_mode=False)
         sys.stdout.flush()  # here, where an error of it has an answer
     except click.UsageError as error:
-        wrong = mistakes.explain_error(error, cli.commands)
-        output.usage(click.UsageError(output.translated(wrong.format_message()), wrong.ctx), output.guess_of(error))
+        if rank_options.speaks():
+            wrong = mistakes.explain_error(error, cli.commands)
+            output.usage(click.UsageError(output.translated(wrong.format_message()), wrong.ctx), output.guess_of(error))
         sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
         output.print_note("interrupted")

@@ -265,7 +265,7 @@ def fit(
                 " and --refine-also"
             )
         if asked.preset is None:
-            settings = asked.settings(_preset_of(views, box), learned)
+            settings = asked.settings(preset_of(views, box), learned)
         many = "" if processes.ranks is None else f", ranks by {processes.ranks.by}: {processes.ranks.size}"
         output.print_note(f"{views.count_in_words()} from {data}, on {processes.device.start().arch}{many}")
         if not processes.first:
@@ -336,7 +336,7 @@ def _run(
         return result, kept
 
 
-def _preset_of(views: Views, box: list[list[float]] | None) -> str:
+def preset_of(views: Views, box: list[list[float]] | None) -> str:
     """Name of the preset to take where none is asked for; said on stderr where it is not the default."""
     from raymarch.fitting.settings.settings import preset_of_views
 

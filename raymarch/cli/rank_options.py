@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from raymarch.cli import output
 from raymarch.cli.device_options import Device
+from raymarch.ranks.launch import launched
 
 if TYPE_CHECKING:
     from raymarch.ranks.comm import Comm
@@ -47,7 +49,7 @@ def shared(device: Device) -> Iterator[Shared]:
     """Ranks that were started with this process, and its device; of an error of theirs the first rank to fail tells."""
     from raymarch.errors import RaymarchError
     from raymarch.ranks.comm import require_count
-    from raymarch.ranks.launched import launched, ranks_of
+    from raymarch.ranks.open_ranks import ranks_of
 
     launch = launched()
     if launch is None:
@@ -65,6 +67,19 @@ def shared(device: Device) -> Iterator[Shared]:
             if comm.first_to_fail():
                 raise
             raise click.exceptions.Exit(1) from error
+
+
+def speaks() -> bool:
+    """Whether a mistake that every rank makes alike, such as a wrong option, is to be told by this process."""
+    launch = launched()
+    return launch is None or launch.rank == 0
+
+
+def note_of_ranks(verb: str | None) -> None:
+    """Note of the first rank where several run a verb that none of them shares."""
+    launch = launched()
+    if launch is not None and launch.size > 1 and launch.rank == 0 and verb != "fit":
+        output.print_note(f"{launch.size} ranks were started, and each does all of it; only raymarch fit is shared")
 
 
 @contextmanager

@@ -62,6 +62,7 @@ def _reader(match: re.Match, place: str, options: Collection[str]) -> str:
 
 
 RULES: tuple[Rule, ...] = (
+    (r"^(--[\w-]+ is .*, want .*), or None$", _say(r"\1")),
     (r" ?\((?:overwrite|resume|follow_links)=True(?: in Python)?\)", _drop),
     (r"follow_links=True, (?=--follow-links)", _drop),
     (r" \(--(?:channel|time-point|level) \d+(?: in the shell)?\)", _drop),

@@ -13,10 +13,11 @@ import click
 
 from raymarch.cli import options, output
 from raymarch.cli.device_options import Device, device_options
-from raymarch.cli.fit import LEARNED, settings_of
+from raymarch.cli.fit import LEARNED, preset_of, settings_of
 from raymarch.cli.option_kinds import Box, Duration, usage_errors
 from raymarch.cli.set_options import SetReading, set_reading
 from raymarch.cli.worker_options import Workers, worker_options
+from raymarch.errors import RaymarchError
 
 if TYPE_CHECKING:
     from raymarch.fitting.sweep import Sweep, SweptFit
@@ -39,9 +40,7 @@ OPENING, CLOSING = "([{", ")]}"
 @click.option(
     "--preset",
     type=click.Choice(["quick", "default", "high", "medium", "photos"]),
-    default="default",
-    show_default=True,
-    help="What the settings change.",
+    help="What the settings change. If not given, photos for a scene without end and default for an object.",
 )
 @click.option("--seconds", type=Duration(), help="Of each fit's steps, in place of the preset's steps.")
 @click.option("--steps", type=int, help="Of each fit, in place of the preset's.")
@@ -49,6 +48,7 @@ OPENING, CLOSING = "([{", ")]}"
 @click.option("--held-out", default="test", show_default=True, help="Which views to score them on.")
 @click.option("--box", type=Box(), help="Where the object is; found from masks and cameras if not given.")
 @set_reading(LEARNED, with_masks=True, with_depths=True)
+@click.option("--overwrite", is_flag=True, help="Make fits again that are in OUT by other words than these.")
 @worker_options
 @device_options
 @options.as_json
@@ -56,13 +56,14 @@ def sweep(
     data: str,
     out: str,
     pairs: tuple[str, ...],
-    preset: str,
+    preset: str | None,
     seconds: float | None,
     steps: int | None,
     split: str,
     held_out: str,
     box: list[list[float]] | None,
     reading: SetReading,
+    overwrite: bool,
     workers: Workers,
     device: Device,
     as_json: bool,
@@ -77,16 +78,22 @@ def sweep(
     from raymarch.fitting.settings.settings import preset as settings_of_preset
     from raymarch.fitting.sweep import combine_settings
     from raymarch.fitting.sweep import sweep as make_sweep
+    from raymarch.io.image_sets.load import load_views
 
-    values = values_of(pairs)
+    values, where = values_of(pairs), workers.where
+    if (Path(out) / PLOT).is_dir():
+        raise RaymarchError(f"{Path(out) / PLOT}: is a folder where the plot goes; move it, or choose another --out")
     learned = reading.background == "learned"
     asked = (("seconds", seconds), ("steps", steps), ("learn_background", learned or None))
     with usage_errors():
-        base = settings_of_preset(preset, **{name: value for name, value in asked if value is not None})
+        given = {name: value for name, value in asked if value is not None}
+        base = settings_of_preset(preset or "default", **given)
     combinations = combine_settings(values)
     depths = any(change_settings(base, **changes).depth_weight > 0 for changes in combinations)
     read = {"background": None if learned else reading.background, **reading.options(depths=depths)}
-    if workers.where is None:
+    if preset is None:
+        base = settings_of_preset(preset_of(load_views(data, split, **read), box), **given)  # type: ignore[arg-type]
+    if where is None:
         device.start()
     total = len(combinations)
     there: list[SweptFit] = []
@@ -98,8 +105,9 @@ def sweep(
             if not as_json:
                 output.print_result(_line(one))
 
-        how = {"out": out, "preset": base, "split": split, "held_out": held_out, "box": box, "show": seen}
-        found = make_sweep(data, values, reading=read, executor=workers.where, device=workers.device(device), **how)  # type: ignore[arg-type]
+        how = {"out": out, "preset": base, "split": split, "held_out": held_out, "box": box, "overwrite": overwrite}
+        how |= {"reading": read, "executor": where, "device": workers.device(device), "show": seen}
+        found = make_sweep(data, values, **how)  # type: ignore[arg-type]
     _plot(found, out)
     if as_json:
         output.print_json({"folder": found.folder, "fits": [asdict(one) for one in found.fits]})
@@ -132,7 +140,10 @@ def values_of(pairs: tuple[str, ...]) -> dict[str, list[object]]:
         name, _, text = pair.partition("=")
         if name in values:
             raise click.UsageError(f"--set {name}: is there twice; give all its values at once, {name}=VALUE,VALUE")
-        values[name] = [settings_of((f"{name}={word}",))[name] for word in split_values(text)]
+        words = split_values(text)
+        if "" in map(str.strip, words):
+            raise click.UsageError(f"--set {pair:.60}: has an empty value; want {name:.40}=VALUE,VALUE")
+        values[name] = [settings_of((f"{name}={word}",))[name] for word in words]
     return values
 
 

@@ -1,31 +1,33 @@
 """Sweeps: one fit for each combination of settings, a folder each, by any workers; what is finished is not done again.
 
-A worker reads the image set for itself, fits, scores, and writes its folder: a volume, and last a record with the key
-of what was asked. A sweep that was cut off has some of these records, and the next one with the same words does the
-rest.
+A worker reads the image set for itself, fits, scores, and writes its folder: a volume, and last a record with the
+terms of the fit, which are all that it depends on. A sweep that was cut off has some of these records, and the next one
+with the same words does the rest.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
 import hashlib
 import io
 import itertools
 import json
+import logging
 import os
 import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from raymarch.arguments.checks import Check, Numbers, callback, instance_of, optional, path, text
+from raymarch.arguments.checks import Check, Numbers, callback, flag, instance_of, optional, path, text
 from raymarch.arguments.declared import checked
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, first_names
 from raymarch.evaluation.held_out import evaluate
 from raymarch.fitting.fit import fit
 from raymarch.fitting.report import cut_short, march_of
@@ -41,6 +43,8 @@ from raymarch.io.volumes.volume_file import save
 from raymarch.system.versions import version_of
 from raymarch.tasks.executors import EXECUTOR, Where, run_tasks
 from raymarch.tasks.worker import Device
+
+log = logging.getLogger(__name__)
 
 TABLE, RECORD, VOLUME_FILE = "sweep.csv", "fit.json", "volume.h5"
 MAX_FITS = 1000
@@ -102,7 +106,7 @@ class FitToMake:
     settings: FitSettings
     changes: Mapping[str, object]
     folder: str
-    key: str
+    terms: Mapping[str, str]
     split: str
     held_out: str
     reading: Mapping[str, object]
@@ -141,6 +145,7 @@ READING = Check("options of rm.load_views by name", _reading)
     reading=optional(READING),
     box=optional(BOX),
     show=optional(callback),
+    overwrite=flag,
     device=optional(instance_of(Device, "a record of raymarch.tasks.worker.Device")),
 )
 def sweep(
@@ -155,6 +160,7 @@ def sweep(
     reading: Mapping[str, object] | None = None,
     box: Numbers | None = None,
     show: Callable[[SweptFit], None] | None = None,
+    overwrite: bool = False,
     device: Device | None = None,
 ) -> Sweep:
     """Fits of an image set by all combinations of settings, each in a folder of `out`, with a table of their scores.
@@ -162,8 +168,8 @@ def sweep(
     Args:
         data: path of an image set, which each worker reads for itself.
         settings: values by name of a setting, of which all combinations are fitted; or a list of changes by name.
-        out: folder, new or of an earlier sweep; a fit that is finished there is not made again, unless the set, its
-            settings or the version of raymarch are others. `sweep.csv` has a row for each.
+        out: folder, new or of an earlier sweep; a fit that is finished there is not made again. `sweep.csv` has a row
+            for each, those of earlier sweeps too that differ in `settings` alone.
         preset: what the settings change, a preset's name or a `FitSettings`.
         executor: who fits, as `rm.render_many` takes it; workers write to `out`, and must see it and `data` by the same
             paths. None for this process, one fit after the other.
@@ -171,12 +177,15 @@ def sweep(
         reading: options of `rm.load_views` by name.
         box: lower and upper corner (2, 3) of all fits; found from masks and cameras if not given.
         show: called with each `SweptFit` as it is there.
+        overwrite: whether to make those fits again that are there with another set, other settings than `settings`
+            says, or by another version of raymarch.
         device: of each worker.
 
-    A fit that cannot be made is a row with its error, and the others go on.
+    A fit that cannot be made is a row with its error, and the others go on. A set without the views to score on is
+    warned of before the first.
 
-    Raises RaymarchError for settings that there are not, before anything is fitted, for a folder with other things, and
-    as `rm.render_many` does.
+    Raises RaymarchError before anything is fitted for settings that there are not, for a set that cannot be read, for a
+    folder with other things or with fits that would be lost; and as `rm.render_many` does.
 
     Example:
         >>> found = sweep("scenes/tower", {"rays": [4096, 8192]}, out="rays", preset="quick")  # doctest: +SKIP
@@ -190,17 +199,21 @@ def sweep(
         raise RaymarchError(f"{os.fspath(data)}: is not there; give the path of an image set")
     require_other(folder, source)
     _require_folder(folder)
-    told = {"data": source, "set": _digest_of_set(source, folder), "split": split, "held_out": held_out}
-    told |= {"reading": repr(sorted((reading or {}).items())), "raymarch": version_of("raymarch")}
-    if box is not None:
-        told["box"] = repr(np.asarray(box).tolist())
-    names = name_combinations(combinations)
-    tasks = []
-    for changes, name in zip(combinations, names, strict=True):
+    told = {"set": _digest_of_set(source, folder), "split": split, "held_out": held_out}
+    told |= {f"reading {name}": repr(value) for name, value in (reading or {}).items()}
+    told |= {"version": version_of("raymarch"), "box": repr(box if box is None else np.asarray(box).tolist())}
+
+    def task_of(changes: Mapping[str, object], name: str) -> FitToMake:
         changed = change_settings(base, **changes)
-        key = hashlib.sha256(json.dumps({**told, "settings": repr(changed)}, sort_keys=True).encode()).hexdigest()
         place = os.path.abspath(folder / name)
-        tasks.append(FitToMake(source, changed, changes, place, key, split, held_out, reading or {}, box))
+        terms = {**told, **_terms_of(changed)}
+        return FitToMake(source, changed, changes, place, terms, split, held_out, reading or {}, box)
+
+    tasks = [task_of(*one) for one in zip(combinations, name_combinations(combinations), strict=True)]
+    if not overwrite:
+        _require_same_terms(tasks)
+    if any(_finished(task) is None for task in tasks):
+        _require_views(tasks[0])
     with ExitStack() as owners:
         with system_refusals(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -210,12 +223,17 @@ def sweep(
             if show is not None:
                 show(found)
         left = [task for task in tasks if task.folder not in done]
+        earlier = _earlier_fits(folder, tasks, task_of)
+
+        def write_table() -> None:
+            _write_table(folder, [(one.changes, done.get(one.folder)) for one in tasks] + earlier)
+
         made: Iterator[SweptFit] = run_tasks(make_fit, left, executor, device)
         owners.callback(made.close)  # type: ignore[attr-defined]
-        _write_table(folder, tasks, done)
+        write_table()
         for task, result in zip(left, made, strict=True):
             done[task.folder] = result
-            _write_table(folder, tasks, done)
+            write_table()
             if show is not None:
                 show(result)
     return Sweep(tuple(done[task.folder] for task in tasks), str(folder))
@@ -251,7 +269,9 @@ def combine_settings(
     if not combinations or len(combinations) > MAX_FITS:
         raise RaymarchError(f"settings are {len(combinations):,} fits, want 1 to {MAX_FITS:,}; give values by name")
     if len({repr(one) for one in combinations}) < len(combinations):
-        raise RaymarchError("settings have two fits that are alike; leave one of them out")
+        twice = next(one for i, one in enumerate(combinations) if repr(one) in map(repr, combinations[:i]))
+        told = ", ".join(f"{name}={value!r}" for name, value in twice.items()) or "the preset"
+        raise RaymarchError(f"settings have two fits that are alike, of {told:.60}; leave one of them out")
     return combinations
 
 
@@ -297,7 +317,7 @@ def make_fit(task: FitToMake) -> SweptFit:
     row = _scored(row, task, result.volume)
     if not cut_short(result.ended):
         with replace_file(folder / RECORD) as new:
-            new.write_text(json.dumps({"key": task.key, **_plain(row)}, indent=1))
+            new.write_text(json.dumps({"terms": task.terms, **_plain(row)}, indent=1))
     return row
 
 
@@ -311,20 +331,67 @@ def _scored(row: SweptFit, task: FitToMake, volume: Any) -> SweptFit:
     return replace(row, psnr=scored.psnr, ssim=scored.ssim)
 
 
-def _finished(task: FitToMake) -> SweptFit | None:
-    """What an earlier sweep made of the same task; None where it did not, or its volume is gone."""
-    record = Path(task.folder) / RECORD
-    if not record.is_file():
-        return None
+def _terms_of(settings: Any) -> dict[str, str]:
+    """Values of a record of settings by name, those of records in it too."""
+    told: dict[str, str] = {}
+    for one in fields(settings):
+        value = getattr(settings, one.name)
+        told |= _terms_of(value) if is_dataclass(value) else {one.name: repr(value)}
+    return told
+
+
+def _record_of(folder: Path) -> tuple[Mapping[str, object], SweptFit] | None:
+    """Terms and result of the fit that is finished in a folder; None where there is none, or its volume is gone."""
     try:
-        told = read_json(record)
-        if not isinstance(told, dict) or told.pop("key", None) != task.key:
-            return None
-        place = str(Path(task.folder) / VOLUME_FILE)  # the folder may have been moved
-        found = SweptFit(**{**told, "volume": place, "changes": task.changes, "found": True})
-    except (RaymarchError, TypeError):
+        told = read_json(folder / RECORD)
+        terms, changes = told.pop("terms"), told.pop("changes")
+        changes = {name: ast.literal_eval(value) for name, value in changes.items()}
+        place = str(folder / VOLUME_FILE)  # the folder may have been moved
+        found = SweptFit(**{**told, "name": folder.name, "volume": place, "changes": changes, "found": True})
+    except (RaymarchError, OSError, AttributeError, LookupError, TypeError, ValueError, SyntaxError):
         return None
-    return found if os.path.isfile(found.volume) else None
+    return (terms, found) if isinstance(terms, Mapping) and os.path.isfile(found.volume) else None
+
+
+def _finished(task: FitToMake) -> SweptFit | None:
+    """What an earlier sweep made on the same terms; None where it did not, or its volume is gone."""
+    record = _record_of(Path(task.folder))
+    return replace(record[1], changes=task.changes) if record and record[0] == task.terms else None
+
+
+def _earlier_fits(
+    folder: Path, tasks: Sequence[FitToMake], task_of: Callable[[Mapping[str, object], str], FitToMake]
+) -> list[tuple[Mapping[str, object], SweptFit | None]]:
+    """Fits in a sweep's folder that are none of `tasks` and differ from them in their changes alone."""
+    found: list[tuple[Mapping[str, object], SweptFit | None]] = []
+    for place in sorted(folder.iterdir()):
+        record = None if any(os.path.abspath(place) == task.folder for task in tasks) else _record_of(place)
+        with suppress(RaymarchError):  # of a setting that there is no more
+            if record is not None and task_of(record[1].changes, place.name).terms == record[0]:
+                found.append((record[1].changes, record[1]))
+    return found
+
+
+def _require_same_terms(tasks: Sequence[FitToMake]) -> None:
+    """RaymarchError where a finished fit would be replaced by one on other terms."""
+    for task in tasks:
+        record = _record_of(Path(task.folder))
+        if record is None or record[0] == task.terms:
+            continue
+        others = [name for name in {**task.terms, **record[0]} if task.terms.get(name) != record[0].get(name)]
+        raise RaymarchError(
+            f"{task.folder}: has a fit that would be lost, with another {first_names(others, most=3)}; choose another"
+            " folder, or --overwrite (overwrite=True in Python)"
+        )
+
+
+def _require_views(task: FitToMake) -> None:
+    """RaymarchError where the set cannot be read, before every fit fails by it; a warning for none to score on."""
+    load_views(task.data, task.split, **task.reading)  # type: ignore[arg-type]
+    try:
+        load_views(task.data, task.held_out, for_fit=False, **task.reading)  # type: ignore[arg-type]
+    except RaymarchError as error:
+        log.warning("%s; no fit of the sweep will have a score", error)
 
 
 def _require_folder(folder: Path) -> None:
@@ -359,16 +426,15 @@ def _plain(row: SweptFit) -> dict[str, object]:
     return told
 
 
-def _write_table(folder: Path, tasks: Sequence[FitToMake], done: Mapping[str, SweptFit]) -> None:
+def _write_table(folder: Path, rows: Sequence[tuple[Mapping[str, object], SweptFit | None]]) -> None:
     """The table of all fits, those that are not there yet with empty cells."""
-    names = list(dict.fromkeys(name for task in tasks for name in task.changes))
+    names = list(dict.fromkeys(name for changes, _ in rows for name in changes))
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow([*names, *COLUMNS])
-    for task in tasks:
-        row = done.get(task.folder)
+    for changes, row in rows:
         scores = ["" if row is None or (value := getattr(row, name)) is None else value for name in COLUMNS]
-        table.writerow([*(task.changes.get(name, "") for name in names), *scores])
+        table.writerow([*(changes.get(name, "") for name in names), *scores])
     with replace_file(folder / TABLE) as new:
         new.write_text(text.getvalue())
 

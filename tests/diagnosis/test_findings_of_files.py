@@ -15,7 +15,7 @@ from PIL import Image
 import raymarch as rm
 from raymarch.cli import cli
 from raymarch.cli.doctor import _planned_fit, _print
-from raymarch.cli.fit import _preset_of
+from raymarch.cli.fit import preset_of
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.read_set import read_set
@@ -136,7 +136,7 @@ def test_preset_and_box_are_those_of_a_fit(own):
     ],
 )
 def test_which_preset_a_fit_takes_is_said_where_another_could_be_meant(views, box, name, note, capsys):
-    assert _preset_of(views, box) == name
+    assert preset_of(views, box) == name
     said = capsys.readouterr().err
     assert note in said if note else not said
 

@@ -22,7 +22,8 @@ from raymarch.fitting.ranked_fitter import RankedFitter, places_of_tiles
 from raymarch.fitting.settings.settings import preset
 from raymarch.kernels.rays.dealt_rays import VIRTUAL_SLOTS
 from raymarch.ranks.comm import COUNTS, Alone, sum_in_pairs
-from raymarch.ranks.launched import Launch, launched, ranks_of
+from raymarch.ranks.launch import Launch, launched
+from raymarch.ranks.open_ranks import ranks_of
 from raymarch.system.resources import cores
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ import sets
 from click.testing import CliRunner
 
 import raymarch as rm
-from raymarch.cli import cli
+from raymarch.cli import cli, main
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +94,32 @@ def test_one_kind_of_workers_is_asked_for(verb, asked, answer, file, tmp_path):
     assert done.exit_code == 2
     assert answer in done.output
     assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_says_at_once_what_would_fail_after_its_fits(tmp_path):
+    data, out = sets.write_set(tmp_path / "set"), tmp_path / "out"
+    (out / "sweep.png").mkdir(parents=True)
+    words = ["sweep", str(data), "--set", "rays=64", "--out", str(out)]
+    done = CliRunner().invoke(cli, words)
+    assert "is a folder where the plot goes; move it, or choose another --out" in str(done.exception)
+    assert [path.name for path in out.iterdir()] == ["sweep.png"]
+
+
+@pytest.mark.parametrize("words", [("fit",), ("sweep", "--set", "seed=1")], ids=["fit", "sweep"])
+def test_the_shell_has_no_none(words, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main([*words, str(tmp_path), "--seconds", "0", "--out", "a.h5"])
+    assert "--seconds is 0.0, want a number over 0 and at most 1e+09\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_first_of_several_ranks_speaks_for_all(rank, file, monkeypatch, capsys):
+    monkeypatch.setenv("RANK", str(rank))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(SystemExit) as end:
+        main(["fit", str(file), "--nosuch", "1"])
+    assert end.value.code == 2
+    assert ("--nosuch" in capsys.readouterr().err) == (rank == 0)
+    with pytest.raises(SystemExit):
+        main(["info", str(file)])
+    assert ("2 ranks were started, and each does all of it" in capsys.readouterr().err) == (rank == 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import click
 import jobs
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_what_is_finished_is_not_done_again(data, tmp_path):
     again = rm.sweep(data, SETTINGS, **how(data, tmp_path / "out"))
     assert again.fits == found.fits
     assert all(one.found for one in again.fits)
-    (tmp_path / "out" / NAMES[1] / RECORD).write_text('{"key": "of another"}')
+    (tmp_path / "out" / NAMES[1] / RECORD).write_text("{")
     Path(found.fits[0].volume).unlink()
     assert [one.found for one in rm.sweep(data, SETTINGS, **how(data, tmp_path / "out")).fits] == [False, False]
 
@@ -64,12 +65,41 @@ def test_a_sweep_within_its_set_is_gone_on_with(tmp_path):
         assert one.found == found
 
 
-def test_other_settings_are_other_fits(data, tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"preset": rm.preset("quick", steps=4, resolution=16, rays=64)}, "steps"),
+        ({"box": [[-1, -1, -1], [1, 1, 1]]}, "box"),
+        ({"reading": {"background": (1.0, 1.0, 1.0)}}, "reading background"),
+        ({"held_out": "test"}, "held_out"),
+    ],
+)
+def test_a_fit_is_replaced_by_one_on_other_terms_only_where_it_is_asked_for(data, tmp_path, changes, told):
     out = tmp_path / "out"
-    rm.sweep(data, [{"seed": 1}], **how(data, out))
-    changed = rm.preset("quick", steps=4, resolution=16, rays=64)
-    (one,) = rm.sweep(data, [{"seed": 1}], **how(data, out) | {"preset": changed}).fits
-    assert (one.found, one.steps) == (False, 4)
+    (first,) = rm.sweep(data, [{"seed": 1}], **how(data, out)).fits
+    before = Path(first.volume).read_bytes()
+    with pytest.raises(rm.RaymarchError, match=f"would be lost, with another {told}; choose .*overwrite=True"):
+        rm.sweep(data, [{"seed": 1}], **how(data, out) | changes)
+    assert Path(first.volume).read_bytes() == before
+    (one,) = rm.sweep(data, [{"seed": 1}], **how(data, out) | changes, overwrite=True).fits
+    assert not one.found
+
+
+def test_the_table_keeps_the_fits_of_earlier_sweeps_that_differ_in_their_changes(data, tmp_path):
+    out = tmp_path / "out"
+    rm.sweep(data, [{"seed": 1, "loss": "huber"}], **how(data, out))
+    box = [[-1, -1, -1], [1, 1, 1]]
+    rm.sweep(data, [{"seed": 2}], **how(data, out), box=box)
+    assert [(row["seed"], row["psnr"] != "") for row in rows_of(out)] == [("2", True)]
+    found = rm.sweep(data, [{"seed": 3}], **how(data, out))
+    assert [(row["seed"], row["loss"]) for row in rows_of(out)] == [("3", ""), ("1", "huber")]
+    assert [one.name for one in found.fits] == ["seed-3"]
+
+
+def test_a_set_that_cannot_be_read_is_told_before_any_fit(data, tmp_path):
+    with pytest.raises(rm.RaymarchError, match="transforms_nosuch.json"):
+        rm.sweep(data, SETTINGS, **how(data, tmp_path / "out") | {"split": "nosuch"})
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_box_is_that_of_every_fit(data, tmp_path):
@@ -78,7 +108,6 @@ def test_the_box_is_that_of_every_fit(data, tmp_path):
     for one in found.fits:
         np.testing.assert_allclose(rm.load(one.volume).world_from_index[:3, 3], box[0], atol=1e-12)
     assert [one.found for one in rm.sweep(data, SETTINGS, **how(data, out), box=box).fits] == [True, True]
-    assert [one.found for one in rm.sweep(data, SETTINGS, **how(data, out)).fits] == [False, False]
 
 
 def test_workers_make_the_volumes_of_one_process(data, tmp_path, single):
@@ -98,11 +127,12 @@ def test_a_fit_that_cannot_be_made_is_a_row(data, tmp_path):
     assert rows_of(tmp_path / "out")[1]["error"] == found.fits[1].error
 
 
-def test_a_set_without_held_out_views_has_no_scores(data, tmp_path):
+def test_a_set_without_held_out_views_has_no_scores(data, tmp_path, caplog):
     found = rm.sweep(data, [{}], **how(data, tmp_path / "out") | {"held_out": "test"})
     assert (found.best, found.fits[0].psnr, found.fits[0].error) == (None, None, "")
     assert "there is no transforms_test.json" in found.fits[0].unscored
     assert rows_of(tmp_path / "out")[0]["unscored"] == found.fits[0].unscored
+    assert "no fit of the sweep will have a score" in caplog.text
 
 
 def test_a_record_tells_of_no_later_volume(data, tmp_path, monkeypatch):
@@ -110,7 +140,7 @@ def test_a_record_tells_of_no_later_volume(data, tmp_path, monkeypatch):
     changed = rm.preset("quick", steps=4, resolution=16, rays=64)
     monkeypatch.setattr("raymarch.fitting.sweep.evaluate", lambda *_, **__: pytest.fail("cut off before its record"))
     with pytest.raises(pytest.fail.Exception):
-        rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out") | {"preset": changed})
+        rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out") | {"preset": changed}, overwrite=True)
     monkeypatch.undo()
     assert rm.load(one.volume).provenance["steps"] == 4
     (again,) = rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out")).fits
@@ -132,7 +162,7 @@ def test_a_sweep_that_was_moved_is_found(data, tmp_path):
         ({"rays": []}, "rays is \\[\\], want a list of one value or more"),
         ({"rays": "4096"}, "rays is '4096', want a list"),
         ({"seed": range(2000)}, "are 2,000 combinations, want at most 1,000"),
-        ([{"seed": 1}, {"seed": 1}], "have two fits that are alike"),
+        ([{"seed": 1}, {"seed": 1}], "have two fits that are alike, of seed=1; leave one of them out"),
         ([3], "settings are \\[3\\], want a list of changes"),
     ],
 )
@@ -175,6 +205,12 @@ def test_words_of_the_command_are_values():
         "levels": [((0, 0.5), (0.4, 1)), ((0, 1),)],
         "loss": ["squared", "huber"],
     }
+
+
+@pytest.mark.parametrize("pair", ["rays=,", "rays=1,,2", "rays="])
+def test_an_empty_value_is_refused(pair):
+    with pytest.raises(click.UsageError, match="has an empty value; want rays=VALUE,VALUE"):
+        values_of((pair,))
 
 
 def test_folders_have_names_that_differ():

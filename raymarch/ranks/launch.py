@@ -1,17 +1,11 @@
-"""Ranks as they were started: by torchrun or by MPI, as their variables tell, which device is whose, and who speaks."""
+"""How this process was started: by torchrun or by MPI, as their variables tell, as which of how many, on which GPU."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from raymarch import runtime
-from raymarch.ranks.comm import Alone, Comm, require_count
-from raymarch.ranks.mpi_comm import mpi_comm
-from raymarch.ranks.torch_comm import torch_comm
-from raymarch.runtime.gpu_memory import has_gpu
 from raymarch.system.resources import cores
 
 GPUS = "CUDA_VISIBLE_DEVICES"
@@ -71,39 +65,3 @@ def launched(env: Mapping[str, str] | None = None) -> Launch | None:
             by, int(rank), int(size), int(local if local.isdigit() else rank), int(count if count.isdigit() else size)
         )
     return None
-
-
-@contextmanager
-def ranks_of(launch: Launch | None, by_gpu: bool = False) -> Iterator[Comm]:
-    """Communicator of all ranks that were started so; RaymarchError for a count that a step cannot be dealt to."""
-    if launch is None:
-        yield Alone()
-        return
-    with torch_comm(by_gpu) if launch.by == "torchrun" else mpi_comm() as comm:
-        yield comm
-
-
-@contextmanager
-def open_ranks() -> Iterator[Comm]:
-    """Ranks that torchrun or MPI started with this process, in a context; one alone where nobody did.
-
-    Each computes on its own GPU, or on its part of the machine's processors; so it is to be called before anything
-    else that computes. All ranks then make the same calls: `rm.fit(..., ranks=ranks)` is one fit of all of them, with
-    the same volume on each.
-
-    Raises RaymarchError where the ranks are not 1, 2, 4 or 8, where they do not meet, and where PyTorch or mpi4py,
-    which join them, is not installed.
-
-    Example:
-        >>> with open_ranks() as ranks:
-        ...     ranks.rank, ranks.size
-        (0, 1)
-    """
-    launch = launched()
-    if launch is not None:
-        launch.bind_gpu()
-        running = runtime.started() or runtime.start(threads=None if has_gpu() else launch.threads)
-        by_gpu = running.arch == "cuda"
-    with ranks_of(launch, launch is not None and by_gpu) as comm:
-        require_count(comm.size)
-        yield comm
