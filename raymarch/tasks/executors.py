@@ -15,20 +15,23 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import metadata
 from typing import Any, TypeVar
 
 from raymarch.arguments.checks import Check
 from raymarch.errors import RaymarchError, one_line
 from raymarch.system.resources import cores
-from raymarch.system.versions import version_of
+from raymarch.system.versions import NOT_INSTALLED, version_of
 from raymarch.tasks.device_thread import stop_device
 from raymarch.tasks.worker import Device, Task, run_task
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 Where = Executor | int | str | None
@@ -39,6 +42,8 @@ MAX_LOSSES = 3  # of workers in a row, without a result between
 MAX_WORKERS = 1024
 GRACE_SECONDS = 3.0  # of a process that is told to end, for what it has open
 SCHEDULER_SECONDS = 10.0  # that a Dask scheduler may take to answer
+LOOK_SECONDS = 5.0  # between two looks whether a Dask cluster has workers
+EMPTY_SECONDS = 120.0  # that a Dask cluster may be without any worker: time to start one in place of what was lost
 LOCAL = "local"  # in place of an address: a Dask cluster of its own on this machine
 
 
@@ -93,7 +98,7 @@ def open_crew(where: Executor | int | str, device: Device | None = None) -> Iter
             processes.close()
     elif isinstance(where, str):
         with _dask_client(where) as client:
-            yield Crew(client.get_executor(pure=False), sum(client.nthreads().values()), device)
+            yield DaskWorkers(client, device)
             with suppress(Exception):  # of a cluster that is gone
                 client.run(_stop_worker, on_error="ignore")  # not after Ctrl-C: it would wait for what is at work
     else:
@@ -213,6 +218,44 @@ class Processes(Crew):
                 process.join()
 
 
+class DaskWorkers(Crew):
+    """Workers of a Dask cluster, which without any waits for others and says nothing."""
+
+    def __init__(self, client: Any, device: Device) -> None:
+        self._client = client
+        self._require_raymarch()
+        super().__init__(client.get_executor(pure=False), sum(client.nthreads().values()), device)
+
+    def _require_raymarch(self) -> None:
+        """RaymarchError for a worker without raymarch: Dask ends it with the first message that names raymarch."""
+        wanted = version_of("raymarch")
+        if wanted == NOT_INSTALLED:  # it runs from its sources, as those of the workers may
+            return
+        for worker, found in self._client.run(metadata.version, "raymarch", on_error="return").items():
+            if isinstance(found, metadata.PackageNotFoundError):
+                raise RaymarchError(f"the worker at {worker} has no raymarch; install raymarch {wanted} in its Python")
+
+    def _result(self, future: Future) -> Any:
+        last = None  # when the cluster had workers
+        while not wait([future], LOOK_SECONDS).done:
+            if self._count_of_workers():
+                last = None
+            elif last is None:
+                last = time.monotonic()
+                log.warning("the cluster has no worker any more; waiting for one for %.0f s", EMPTY_SECONDS)
+            elif time.monotonic() - last > EMPTY_SECONDS:
+                raise RaymarchError(
+                    "the cluster has lost all its workers, and no other came; look into their logs, and start one by"
+                    f" `dask worker {self._client.scheduler.address}`"
+                )
+        return super()._result(future)
+
+    def _count_of_workers(self) -> int:
+        with suppress(OSError, TimeoutError):  # of a scheduler that is gone
+            return len(self._client.nthreads())
+        return 0
+
+
 def _new_pool(count: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_begin_process)
 
@@ -242,6 +285,11 @@ async def _stop_worker() -> None:
     await asyncio.to_thread(stop_device)
 
 
+def _is_no_cancelling(record: logging.LogRecord) -> bool:
+    """False of what asyncio says of Dask's tasks that are cancelled, as all that is under way is after an error."""
+    return not (record.exc_info and type(record.exc_info[1]).__name__ == "FutureCancelledError")
+
+
 def _has_result(future: Future) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
@@ -257,6 +305,7 @@ def _dask_client(address: str) -> Iterator[Any]:
             " workers on this machine"
         ) from None
     logging.getLogger("distributed").setLevel(logging.ERROR)  # of what it does it says thirty lines
+    logging.getLogger("asyncio").addFilter(_is_no_cancelling)
     if address == LOCAL:
         how = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
         with LocalCluster(cores(), silence_logs=logging.ERROR, **how) as cluster, Client(cluster) as client:

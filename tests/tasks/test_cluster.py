@@ -91,6 +91,19 @@ def test_a_cluster_without_workers_is_told():
         list(run_tasks(jobs.square, [1], cluster.scheduler_address))
 
 
+def test_a_cluster_that_loses_all_workers_is_told(monkeypatch, caplog):
+    distributed = require_extra("distributed", "cluster")
+    monkeypatch.setattr("raymarch.tasks.executors.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("raymarch.tasks.executors.EMPTY_SECONDS", 0.3)
+    with distributed.LocalCluster(1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
+        results = run_tasks(jobs.wait, [0.0, *[30.0] * 4], cluster.scheduler_address)
+        next(results)
+        cluster.scale(0)
+        with pytest.raises(rm.RaymarchError, match="the cluster has lost all its workers, and no other came; look"):
+            list(results)
+    assert "the cluster has no worker any more" in caplog.text
+
+
 def test_where_dask_is_missing_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(rm.RaymarchError, match=r'Dask is not installed .*pip install "raymarch\[cluster\]"'):

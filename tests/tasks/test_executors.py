@@ -9,12 +9,14 @@ import sys
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from importlib import metadata
 
 import jobs
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.tasks.executors import EXECUTOR, open_crew, run_tasks
+from raymarch.tasks import executors
+from raymarch.tasks.executors import EXECUTOR, DaskWorkers, open_crew, run_tasks
 from raymarch.tasks.worker import SLURM_SHARE, Device, Task, own_share, run_task
 
 
@@ -153,6 +155,21 @@ class KilledWorker(Exception):
 def test_what_workers_lack_is_told(error, told):
     with pytest.raises(RaymarchError, match=told):
         list(run_tasks(jobs.square, [1], Without(error)))
+
+
+class Bare:
+    """A Dask client whose worker has Python, and not raymarch."""
+
+    def run(self, function, package, on_error):
+        assert (function, package, on_error) == (metadata.version, "raymarch", "return")  # all that it can name
+        return {"tcp://there:1": metadata.PackageNotFoundError(package)}
+
+
+def test_a_cluster_whose_worker_lacks_raymarch_is_told(monkeypatch):
+    """Before any task: Dask would end the worker with the first, and wait for another."""
+    monkeypatch.setattr(executors, "version_of", lambda package: "1.2.3")
+    with pytest.raises(RaymarchError, match=r"worker at tcp://there:1 has no raymarch; install raymarch 1\.2\.3"):
+        DaskWorkers(Bare(), Device())
 
 
 @pytest.mark.parametrize("where", [0, True, -1, 5000, "", 2.0, ThreadPoolExecutor(1), ProcessPoolExecutor])
