@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from raymarch import runtime
+from raymarch.errors import RaymarchError
 from raymarch.ranks.comm import Alone, Comm, require_count
 from raymarch.ranks.launch import Launch, launched
 from raymarch.ranks.mpi_comm import mpi_comm
@@ -20,6 +21,11 @@ def ranks_of(launch: Launch | None, by_gpu: bool = False) -> Iterator[Comm]:
         yield Alone()
         return
     with torch_comm(by_gpu) if launch.by == "torchrun" else mpi_comm() as comm:
+        if comm.size != launch.size:  # each would take itself for the only one, and all write the same file
+            raise RaymarchError(
+                f"{launch.by} started {launch.size} processes, and mpi4py joins {comm.size}; start them by the mpirun"
+                " of the MPI that mpi4py was built with, or by torchrun"
+            )
         yield comm
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,13 @@ def test_checkpoints_of_ranks_are_refused(tmp_path):
 def test_what_joins_ranks_is_named_where_it_is_missing(monkeypatch, by, module, words):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(rm.RaymarchError, match=words), ranks_of(Launch(by, 0, 2, 0, 2)):
+        pass
+
+
+def test_an_mpi_other_than_the_one_that_started_the_ranks_is_told(monkeypatch):
+    monkeypatch.setattr("raymarch.ranks.open_ranks.mpi_comm", lambda: nullcontext(Alone()))
+    words = "MPI started 2 processes, and mpi4py joins 1; start them by the mpirun"
+    with pytest.raises(rm.RaymarchError, match=words), ranks_of(Launch("MPI", 1, 2, 1, 2)):
         pass
 
 
