@@ -274,8 +274,8 @@ def fit(
         if not processes.first:
             from raymarch.fitting.fit import fit as fit_with_others
 
-            kept = saving.checkpoints() if saving.keeps else None
-            fit_with_others(views, settings, box=box, ranks=processes.ranks, checkpoints=kept)
+            resumed = saving.checkpoints() if saving.keeps else None
+            fit_with_others(views, settings, box=box, ranks=processes.ranks, checkpoints=resumed)
             return 0
 
         if checkpoints is None or saving.out is None:
