@@ -51,11 +51,15 @@ def digest(volume):
     return hashlib.sha256(volume.density.tobytes() + volume.features.tobytes()).hexdigest()[:16]
 
 
-def fit_by_kind(kind):
+def fit_by_kind(kind, checkpoint=None, cut=None):
+    """A fit, all of it; or until a step, with a checkpoint; or from there to its end."""
     import raymarch as rm
 
+    how = {} if checkpoint is None else {"checkpoints": rm.Checkpoints(checkpoint, resume=cut is None)}
+    if cut is not None:
+        how["between"] = lambda fitter: fitter.steps_done == int(cut)
     with rm.open_ranks() as ranks:
-        result = rm.fit(disc_views(), "quick", ranks=ranks, **KINDS[kind])
+        result = rm.fit(disc_views(), "quick", ranks=ranks, **how, **KINDS[kind])
         print(json.dumps([ranks.rank, digest(result.volume), result.volume.shape, result.history[-1].psnr]))
 
 

@@ -54,9 +54,16 @@ FAULTS = [
     Fault(
         "a record of other settings counts as finished",
         "_finished",
-        'told.pop("key", None) != task.key',
-        'told.pop("key", None) is None',
-        (SWEEP + "test_other_settings_are_other_fits",),
+        "record[0] == task.terms",
+        "record[0] is not None",
+        (SWEEP + "test_a_fit_is_replaced_by_one_on_other_terms_only_where_it_is_asked_for",),
+    ),
+    Fault(
+        "a fit on other terms is replaced unasked",
+        "_require_same_terms",
+        "record is None or record[0] == task.terms",
+        "record is None or record[0] is not None",
+        (SWEEP + "test_a_fit_is_replaced_by_one_on_other_terms_only_where_it_is_asked_for",),
     ),
     Fault(
         "a sweep's folder with other things is taken",

@@ -79,10 +79,15 @@ class Saving:
         """Whether checkpoints are wanted."""
         return self.resume or self.checkpoint_every is not None
 
+    def checkpoints(self) -> Checkpoints:
+        """Where checkpoints go."""
+        from raymarch.fitting.checkpoints.saver import Checkpoints
+
+        return Checkpoints(f"{self.out}.checkpoint", self.checkpoint_every, self.resume, self.overwrite)
+
     def require(self, data: str) -> Checkpoints:
         """Write check before anything is read: a volume can go there, it is not the image set, no checkpoint would be
         lost; where checkpoints go."""
-        from raymarch.fitting.checkpoints.saver import Checkpoints
         from raymarch.io.files.authorship import require_other
         from raymarch.io.volumes.volume_file import require_target
 
@@ -90,7 +95,7 @@ class Saving:
             raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
         require_other(self.out, data)
         require_target(self.out, self.overwrite, whole=True)
-        checkpoints = Checkpoints(f"{self.out}.checkpoint", self.checkpoint_every, self.resume, self.overwrite)
+        checkpoints = self.checkpoints()
         checkpoints.require()
         if not self.keeps:
             checkpoints.say_what_is_lost()
@@ -249,8 +254,6 @@ def fit(
             view=viewing.view,
             refine=bool(refining),
             dry_run=dry_run,
-            checkpoint_every=saving.checkpoint_every is not None,
-            resume=saving.resume,
         )
         learned = reading.background == "learned"
         settings = asked.settings(asked.preset or "default", learned)
@@ -271,7 +274,8 @@ def fit(
         if not processes.first:
             from raymarch.fitting.fit import fit as fit_with_others
 
-            fit_with_others(views, settings, box=box, ranks=processes.ranks)
+            resumed = saving.checkpoints() if saving.keeps else None
+            fit_with_others(views, settings, box=box, ranks=processes.ranks, checkpoints=resumed)
             return 0
 
         if checkpoints is None or saving.out is None:

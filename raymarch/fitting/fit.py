@@ -10,7 +10,6 @@ from typing import Any
 from raymarch.arguments.checks import Numbers, callback, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.device.brick_grid import BrickGrid
-from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints.saver import CHECKPOINTS, Checkpoints, CheckpointSaver
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.ranked_fitter import RankedFitter
@@ -59,7 +58,8 @@ def fit(
         between: called with the `Fitter` before each step; where it returns True the fit ends, as by Ctrl-C.
         ranks: those that make this fit together, of `rm.open_ranks()`; all call this with the same views and settings.
             Rays of a step are dealt to them. On CPUs 1, 2, 4 and 8 ranks have the same bits, others than without.
-            Callables are asked on the first rank alone, which is the one to save what comes of it.
+            Callables are asked on the first rank alone, which is the one to save what comes of it, and checkpoints;
+            any count of ranks goes on from a checkpoint, which all of them read.
 
     Where time ends it after very few steps, or before the finest level, that is logged as a warning.
 
@@ -72,7 +72,8 @@ def fit(
         >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
         (131, 131, 160)
     """
-    saving, halted = CheckpointSaver(checkpoints), list[bool]()
+    first = ranks is None or ranks.rank == 0
+    saving, halted = CheckpointSaver(checkpoints, writes=first), list[bool]()
 
     def over() -> bool:
         if asked() or (between is not None and between(fitter)):
@@ -80,18 +81,16 @@ def fit(
         return bool(halted)
 
     settings = settings_for(views, settings, **changes)
-    if ranks is not None and checkpoints is not None:
-        raise RaymarchError("checkpoints are of one process, and ranks are given; leave one of the two out")
+    settings = saving.as_found(settings)
     with ExitStack() as stack:
         stack.enter_context(saving.alone())
         asked = stack.enter_context(catch_first_interrupt())
         fitter: Fitter
         if ranks is None:
-            fitter = stack.enter_context(Fitter(views, saving.as_found(settings), box=box, started=started))
+            fitter = stack.enter_context(Fitter(views, settings, box=box, started=started))
         else:
             fitter = stack.enter_context(RankedFitter(views, settings, ranks, box=box, started=started, stop_when=over))
         stop = fitter.has_halted if isinstance(fitter, RankedFitter) else over
-        first = ranks is None or ranks.rank == 0
         if ready is not None and first:
             ready(fitter)
         saving.begin(fitter)

@@ -296,6 +296,10 @@ class Fitter(Holder):
             self._told_early = True
         return ended
 
+    def settings_record(self) -> dict[str, Any]:
+        """Settings that the fit's bits depend on, as a checkpoint keeps them and compares."""
+        return self.settings.record()
+
     @property
     def position(self) -> Position:
         """Position in the schedule."""

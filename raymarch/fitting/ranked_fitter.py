@@ -8,7 +8,7 @@ there are (`kernels/rays/dealt_rays`), so that 1, 2, 4 and 8 have the same bits 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,10 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.clock import Clock
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.gradient_exchange import GradientExchange
+from raymarch.fitting.level_schedule import Position
 from raymarch.fitting.plan.budget import MAX_MEMORY_FRACTION
 from raymarch.fitting.plan.plan import Plan, plan_fit
+from raymarch.fitting.report import Report
 from raymarch.fitting.settings.settings import FitSettings
 from raymarch.kernels.fit import dealt, losses
 from raymarch.kernels.fit.targets import draw_tiles
@@ -119,6 +121,17 @@ class RankedFitter(Fitter):
     def seconds(self) -> float:
         """Seconds of the fit, as rank 0 had them in the last step: all ranks go by its clock."""
         return self._agreed
+
+    def settings_record(self) -> dict[str, Any]:
+        """Settings of the fit, whose bits are the same for any count of ranks, and not those of one process."""
+        return {**super().settings_record(), "slots": VIRTUAL_SLOTS, "ranks": True}
+
+    def go_on(self, at: Position, history: Sequence[Report]) -> None:
+        """As of `Fitter`, by all ranks, from the same step."""
+        alike = "give all ranks the same checkpoint"
+        require_alike(self.comm, "the step that is gone on from", str(at.steps), alike)
+        self._agreed = at.seconds
+        super().go_on(at, history)
 
     def has_halted(self) -> bool:
         """Whether rank 0 was told to stop, by its `stop_when`, in the last step."""

@@ -61,7 +61,8 @@ class TorchComm:
         except RuntimeError as error:
             raise RaymarchError(
                 f"rank {self.rank} has lost another rank ({_first_words(error)}), and nothing was written; look what it"
-                " said last, for want of memory most of all, and start all ranks anew"
+                " said last, for want of memory most of all, and start all ranks anew, with --resume (resume=True in"
+                " Python) where there is a checkpoint"
             ) from error
 
 

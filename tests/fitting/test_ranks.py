@@ -19,6 +19,7 @@ from rank_jobs import KINDS, disc_views, start_job, start_ranks
 from skips import require_extra
 
 import raymarch as rm
+from raymarch.fitting.checkpoints.saver import CheckpointSaver
 from raymarch.fitting.ranked_fitter import RankedFitter, places_of_tiles
 from raymarch.fitting.settings.settings import preset
 from raymarch.kernels.rays.dealt_rays import VIRTUAL_SLOTS
@@ -133,9 +134,43 @@ def test_what_ranks_do_not_share_is_refused(asked, words):
         rm.fit(disc_views(), "quick", ranks=Alone(), **asked)
 
 
-def test_checkpoints_of_ranks_are_refused(tmp_path):
-    with pytest.raises(rm.RaymarchError, match="checkpoints are of one process, and ranks are given"):
-        rm.fit(disc_views(), "quick", ranks=Alone(), checkpoints=rm.Checkpoints(tmp_path / "c"))
+@pytest.mark.extra
+@pytest.mark.ordered
+@pytest.mark.parametrize(
+    ("kind", "first", "then"),
+    [
+        pytest.param(MIXED, 1, 1),
+        pytest.param(MIXED, 2, 1, marks=pytest.mark.whole),
+        pytest.param("bricks", 1, 4, marks=pytest.mark.whole),
+    ],
+)
+def test_any_count_of_ranks_goes_on_from_a_checkpoint(torch, tmp_path, kind, first, then):
+    file = tmp_path / "ball.checkpoint"
+    (whole,) = found(start_job(1, rank_jobs.fit_by_kind, kind))
+    cut = found(start_job(first, rank_jobs.fit_by_kind, kind, file, 9))
+    assert file.is_file() and {each[1] for each in cut} != {whole[1]}
+    assert {each[1] for each in found(start_job(then, rank_jobs.fit_by_kind, kind, file))} == {whole[1]}
+
+
+def test_a_checkpoint_of_ranks_is_not_gone_on_with_by_one_process(tmp_path):
+    how = {**KINDS[MIXED], "steps": 4, "checkpoints": rm.Checkpoints(tmp_path / "c")}
+    rm.fit(disc_views(), "quick", ranks=Alone(), between=lambda fitter: fitter.steps_done == 2, **how)
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+    how["checkpoints"] = rm.Checkpoints(tmp_path / "c", resume=True)
+    with pytest.raises(rm.RaymarchError, match="is of a fit with other settings: .*ranks was True, is not there"):
+        rm.fit(disc_views(), "quick", **how)
+    assert rm.fit(disc_views(), "quick", ranks=Alone(), **how).resumed_from == 3  # told with the next step
+
+
+def test_of_several_ranks_the_first_alone_writes_checkpoints(tmp_path):
+    other = CheckpointSaver(rm.Checkpoints(tmp_path / "c"), writes=False)
+    with rm.Fitter(disc_views(), "quick", **{**KINDS[MIXED], "steps": 2}) as fitter, other.alone():
+        other.begin(fitter)
+        fitter.step()
+        other.save(fitter)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(rm.RaymarchError, match="there is no checkpoint to resume from"):
+        CheckpointSaver(rm.Checkpoints(tmp_path / "c", resume=True), writes=False)
 
 
 @pytest.mark.parametrize(

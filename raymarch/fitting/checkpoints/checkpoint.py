@@ -90,7 +90,7 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
         "ready": at.preparation,
         "every": every,
         "note": note,
-        "settings": fitter.settings.record(),
+        "settings": fitter.settings_record(),
         "rates_multiplied": fitter.rates.changes,
         "grid": grid_record(fitter.plan),
         "views": fitter.plan.views_digest.record(),
@@ -129,7 +129,7 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
         ...     reports = list(fitter.run())
     """
     with open_checkpoint(path) as (record, reader):
-        require_same(record, fitter.plan, path)
+        require_same(record, fitter.plan, path, fitter.settings_record())
         note_versions(record, path)
         if record["level"] >= len(fitter.settings.levels):
             raise RaymarchError(f"{path}: level is {record['level']} of {len(fitter.settings.levels)}; {DAMAGE_CURE}")
@@ -353,11 +353,14 @@ def grid_record(plan: Plan) -> dict[str, Any]:
     return {**place, "shape": list(plan.shape), "sparse": plan.bricks > 0, "precision": np.dtype(runtime.dtype()).name}
 
 
-def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:
-    """RaymarchError that names what differs between a checkpoint's record and the fit of this plan."""
+def require_same(
+    record: Mapping[str, Any], plan: Plan, path: object, settings: Mapping[str, Any] | None = None
+) -> None:
+    """RaymarchError that names what differs between a checkpoint's record and the fit of this plan, whose settings are
+    told as `settings` if not as the plan has them."""
     if words := plan.views_digest.difference(record["views"]):
         raise RaymarchError(f"{path}: is of a fit to other views: {words}; {DIFFERENT_CURE}")
-    require_same_settings(record, plan.settings.record(), path)
+    require_same_settings(record, plan.settings.record() if settings is None else settings, path)
     if words := _differences(record["grid"], grid_record(plan)):
         raise RaymarchError(f"{path}: is of a fit with another grid: {words}; {DIFFERENT_CURE}")
 

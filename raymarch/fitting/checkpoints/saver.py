@@ -58,7 +58,7 @@ class Checkpoints:
     def require(self) -> None:
         """RaymarchError where there is nothing to go on from, or where a checkpoint or another file would be lost."""
         if self.resume:
-            self._require_there()
+            self.require_there()
         elif is_checkpoint(self.path) and not self.overwrite:
             raise RaymarchError(
                 f"{self.path}: {self._in_words()}; go on with it by --resume (resume=True in Python), or lose it by"
@@ -83,7 +83,8 @@ class Checkpoints:
         except OSError as error:
             log.warning("%s: cannot be removed (%s); remove it", self.path, error.strerror)
 
-    def _require_there(self) -> None:
+    def require_there(self) -> None:
+        """RaymarchError where there is nothing to go on from."""
         if not os.path.lexists(self.path):
             raise RaymarchError(f"{self.path}: there is no checkpoint to resume from; leave --resume (resume=True) out")
         read_record(self.path)
@@ -106,20 +107,23 @@ class CheckpointSaver:
 
     Attributes:
         resumed_from: step that the fit went on from, or None.
+        writes: False of a rank that only goes on from what the first rank writes.
     """
 
-    def __init__(self, checkpoints: Checkpoints | None):
-        self._checkpoints, self._last = checkpoints, time.monotonic()
+    def __init__(self, checkpoints: Checkpoints | None, writes: bool = True):
+        self._checkpoints, self._last, self.writes = checkpoints, time.monotonic(), writes
         self._step: int | None = None  # of the last one
         self.resumed_from: int | None = None
-        if checkpoints is not None:
+        if checkpoints is not None and writes:
             checkpoints.require()
             checkpoints.say_what_is_lost()
+        elif checkpoints is not None and checkpoints.resume:
+            checkpoints.require_there()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Context in which no other fit writes this checkpoint; RaymarchError where one does."""
-        if self._checkpoints is None:
+        if self._checkpoints is None or not self.writes:
             yield
             return
         with self._checkpoints.locked():
@@ -139,7 +143,8 @@ class CheckpointSaver:
         """
         if self._checkpoints is None:
             return
-        require_writable(self._checkpoints.path, bytes_of_checkpoint(fitter))
+        if self.writes:
+            require_writable(self._checkpoints.path, bytes_of_checkpoint(fitter))
         self._every = DEFAULT_INTERVAL if self._checkpoints.every is None else self._checkpoints.every
         self._note = self._checkpoints.note
         if self._checkpoints.resume:
@@ -147,19 +152,21 @@ class CheckpointSaver:
             self._every = record["every"] if self._checkpoints.every is None else self._every
             self._note = self._note or record["note"]
             self.resumed_from = self._step = record["steps"]
-        elif self._checkpoints.note:
+        elif self._checkpoints.note and self.writes:
             self._write(fitter)  # what it tells took time to find out
         self._last = time.monotonic()
 
     def after(self, fitter: Fitter) -> None:
         """Save a checkpoint if one is due after a report."""
-        if self._checkpoints is not None and time.monotonic() - self._last >= 60 * self._every and fitter.progress < 1:
+        if self._checkpoints is None or not self.writes:
+            return
+        if time.monotonic() - self._last >= 60 * self._every and fitter.progress < 1:
             self.save(fitter)
 
     def save(self, fitter: Fitter) -> None:
         """Save a checkpoint, if a step was made since the last; where that fails it is said, and the fit goes on with
         the older one kept."""
-        if self._checkpoints is not None and fitter.steps_done not in (0, self._step):
+        if self._checkpoints is not None and self.writes and fitter.steps_done not in (0, self._step):
             self._write(fitter)
 
     def _write(self, fitter: Fitter) -> None:
