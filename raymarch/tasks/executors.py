@@ -15,15 +15,17 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from raymarch.arguments.checks import Check
 from raymarch.errors import RaymarchError, one_line
+from raymarch.system.interrupt import hold_interrupts, leave_interrupts_to_parent
 from raymarch.system.resources import cores
 from raymarch.system.versions import version_of
 from raymarch.tasks.device_thread import stop_device
@@ -188,6 +190,10 @@ class Processes(Crew):
         share = replace(device, threads=device.threads or max(1, cores() // count))
         super().__init__(_new_pool(count), count, share)
 
+    def _submit(self, task: Task) -> Future:
+        with hold_interrupts():  # processes begin in it
+            return super()._submit(task)
+
     def replace(self, losses: int, error: BrokenExecutor) -> None:
         if losses >= MAX_LOSSES:
             raise RaymarchError(
@@ -206,8 +212,9 @@ class Processes(Crew):
         pool.shutdown(wait=idle, cancel_futures=True)
         for process in [] if idle else at_work:
             process.terminate()
+        end = time.monotonic() + GRACE_SECONDS  # for all of them together
         for process in at_work:
-            process.join(None if idle else GRACE_SECONDS)
+            process.join(None if idle else max(end - time.monotonic(), 0.0))
             if process.is_alive():  # with an item that it had taken before
                 process.kill()
                 process.join()
@@ -233,7 +240,7 @@ def _end_with_parent() -> None:
 def _leave_interrupts() -> None:
     """Leave Ctrl-C, which a terminal sends to all its processes, to the one that asks; SIGTERM ends what is at work, a
     fit too, which would else end early and be scored."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_interrupts_to_parent()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
@@ -259,7 +266,10 @@ def _dask_client(address: str) -> Iterator[Any]:
     logging.getLogger("distributed").setLevel(logging.ERROR)  # of what it does it says thirty lines
     if address == LOCAL:
         how = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
-        with LocalCluster(cores(), silence_logs=logging.ERROR, **how) as cluster, Client(cluster) as client:
+        with ExitStack() as owners:
+            with hold_interrupts():  # Dask does not close what has not yet begun
+                cluster = owners.enter_context(LocalCluster(cores(), silence_logs=logging.ERROR, **how))
+                client = owners.enter_context(Client(cluster))
             yield client
         return
     client, why = None, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import jobs
 import pytest
 
 from raymarch.errors import RaymarchError
+from raymarch.system.interrupt import hold_interrupts
 from raymarch.tasks.executors import EXECUTOR, open_crew, run_tasks
 from raymarch.tasks.worker import SLURM_SHARE, Device, Task, own_share, run_task
 
@@ -70,6 +72,17 @@ def test_a_process_that_does_not_end_is_ended(tmp_path):
     processes = [int(file.name) for file in tmp_path.iterdir()]
     assert len(processes) == 2
     assert wait_until_gone(processes) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="masks of signals of POSIX")
+def test_a_process_that_has_just_begun_leaves_ctrl_c_to_the_one_that_asks():
+    """A terminal sends it to both, and a process that does not ignore it yet would end with a traceback."""
+    ask = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    with hold_interrupts():
+        process = subprocess.Popen([sys.executable, "-c", ask], stdout=subprocess.PIPE, text=True)
+    assert process.communicate()[0] == "True\n"
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert list(run_tasks(jobs.heeds_interrupts, [0], 1)) == [(True, False)]
 
 
 def test_processes_end_with_one_that_is_killed(tmp_path):
