@@ -21,15 +21,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, TypeVar
 
-from raymarch.arguments.checks import Check
+from raymarch.arguments.checks import Check, describe_value
 from raymarch.errors import RaymarchError, one_line
 from raymarch.system.interrupt import hold_interrupts, leave_interrupts_to_parent
 from raymarch.system.resources import cores
 from raymarch.system.versions import version_of
 from raymarch.tasks.device_thread import stop_device
-from raymarch.tasks.worker import Device, Task, run_task
+from raymarch.tasks.worker import Device, Outcome, Task, run_task
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -45,6 +46,8 @@ LOCAL = "local"  # in place of an address: a Dask cluster of its own on this mac
 
 
 def _where(value: object) -> Where:
+    if isinstance(value, Integral) and not isinstance(value, bool):  # NumPy's too
+        value = int(value)
     if isinstance(value, (ThreadPoolExecutor, type)):
         raise TypeError
     if isinstance(value, bool) or (isinstance(value, int) and not 1 <= value <= MAX_WORKERS):
@@ -105,9 +108,10 @@ def open_crew(where: Executor | int | str, device: Device | None = None) -> Iter
 class Crew:
     """Workers of an executor, `count` of them if it is `known`."""
 
-    def __init__(self, executor: Executor, count: int | None, device: Device) -> None:
-        self.executor, self.known, self.device = executor, count, device
-        self.count = count or UNKNOWN_WORKERS
+    def __init__(self, executor: Executor, count: object, device: Device) -> None:
+        self.executor, self.device = executor, device
+        self.known = count if isinstance(count, int) and count > 0 else None
+        self.count = self.known or UNKNOWN_WORKERS
 
     def results(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """Results in the order of the items; what is still under way when nobody asks any more is cancelled."""
@@ -145,7 +149,9 @@ class Crew:
 
     def _submit(self, task: Task) -> Future:
         try:
-            return self.executor.submit(run_task, task)
+            future = self.executor.submit(run_task, task)
+        except MemoryError:
+            raise
         except BrokenExecutor as error:  # told by its result, as that of one that broke later
             broken: Future = Future()
             broken.set_exception(error)
@@ -154,6 +160,17 @@ class Crew:
             raise RaymarchError(
                 "the workers were dismissed, as by close; make another, or take them on anew"
             ) from error
+        except Exception as error:  # of others' executors, as of a Dask client that was closed
+            raise RaymarchError(
+                f"the executor takes no work ({type(error).__name__}: {one_line(error)[:120]}); make another, or give a"
+                " number of processes"
+            ) from error
+        if not all(callable(getattr(future, name, None)) for name in ("result", "cancel")):
+            raise RaymarchError(
+                f"the executor's submit gives {describe_value(future)}, want a Future as concurrent.futures has it;"
+                " give another executor, or a number of processes"
+            )
+        return future
 
     def _result(self, future: Future) -> Any:
         try:
@@ -171,6 +188,11 @@ class Crew:
                     " logs, for want of memory most of all"
                 ) from error
             raise
+        if not isinstance(outcome, Outcome):
+            raise RaymarchError(
+                f"a Future of the executor gives {describe_value(outcome)}, want what the function that it was given"
+                " returns; give another executor, or a number of processes"
+            )
         if outcome.error is not None:
             raise outcome.error
         return outcome.value
@@ -253,6 +275,21 @@ def _has_result(future: Future) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
+def _begin_tracker() -> None:
+    """Begin the process that counts what processes share: Python unblocks Ctrl-C as it does, for all that come after."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_of_users(record: logging.LogRecord) -> bool:
+    """Whether a record is none of those that Tornado makes of what was cancelled as Dask's client ended."""
+    return "_discard_future_result" not in record.getMessage()
+
+
 @contextmanager
 def _dask_client(address: str) -> Iterator[Any]:
     """Client of the Dask scheduler at an address, or of a cluster of its own; RaymarchError where none answers."""
@@ -264,10 +301,14 @@ def _dask_client(address: str) -> Iterator[Any]:
             " workers on this machine"
         ) from None
     logging.getLogger("distributed").setLevel(logging.ERROR)  # of what it does it says thirty lines
+    for name in ("asyncio", "tornado.application"):
+        logging.getLogger(name).addFilter(_is_of_users)
+    address = address.strip()
     if address == LOCAL:
         how = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
         with ExitStack() as owners:
             with hold_interrupts():  # Dask does not close what has not yet begun
+                _begin_tracker()
                 cluster = owners.enter_context(LocalCluster(cores(), silence_logs=logging.ERROR, **how))
                 client = owners.enter_context(Client(cluster))
             yield client

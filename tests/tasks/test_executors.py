@@ -12,6 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import jobs
+import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
@@ -166,6 +167,51 @@ class KilledWorker(Exception):
 def test_what_workers_lack_is_told(error, told):
     with pytest.raises(RaymarchError, match=told):
         list(run_tasks(jobs.square, [1], Without(error)))
+
+
+class Odd:
+    """An executor whose `submit` does what is given."""
+
+    _max_workers = "many"
+
+    def __init__(self, submit):
+        self._submit = submit
+
+    def submit(self, function, task):
+        return self._submit(function, task)
+
+
+def give_42(function, task):
+    done = Future()
+    done.set_result(42)
+    return done
+
+
+def lose_the_queue(function, task):
+    raise OSError("the queue is\ngone")
+
+
+@pytest.mark.parametrize(
+    ("submit", "told"),
+    [
+        (lose_the_queue, r"^the executor takes no work \(OSError: the queue is gone\); make another, or give a number"),
+        (
+            lambda function, task: None,
+            "^the executor's submit gives None, want a Future as concurrent.futures has it; ",
+        ),
+        (lambda function, task: function(task), "^the executor's submit gives an? Outcome, want a Future"),
+        (give_42, "^a Future of the executor gives 42, want what the function that it was given returns; "),
+    ],
+)
+def test_an_executor_that_does_not_do_as_executors_do_is_told(submit, told):
+    with pytest.raises(RaymarchError, match=told):
+        list(run_tasks(jobs.square, [1], Odd(submit)))
+
+
+def test_a_number_of_processes_may_be_numpys():
+    assert EXECUTOR("executor", np.int64(2)) == 2
+    with pytest.raises(RaymarchError, match="executor is 0"):
+        EXECUTOR("executor", np.int64(0))
 
 
 @pytest.mark.parametrize("where", [0, True, -1, 5000, "", 2.0, ThreadPoolExecutor(1), ProcessPoolExecutor])
