@@ -276,7 +276,7 @@ def _has_result(future: Future) -> bool:
 
 
 def _begin_tracker() -> None:
-    """Begin the process that counts what processes share: Python unblocks Ctrl-C as it does, for all that come after."""
+    """Begin the process that counts what processes share: Python unblocks Ctrl-C as it does, for all after it."""
     if os.name == "posix":
         from multiprocessing import resource_tracker
 

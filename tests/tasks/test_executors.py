@@ -197,7 +197,7 @@ def lose_the_queue(function, task):
         (lose_the_queue, r"^the executor takes no work \(OSError: the queue is gone\); make another, or give a number"),
         (
             lambda function, task: None,
-            "^the executor's submit gives None, want a Future as concurrent.futures has it; ",
+            "^the executor's submit gives None, want a Future as concurrent.futures has",
         ),
         (lambda function, task: function(task), "^the executor's submit gives an? Outcome, want a Future"),
         (give_42, "^a Future of the executor gives 42, want what the function that it was given returns; "),
