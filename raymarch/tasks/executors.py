@@ -230,7 +230,8 @@ class Processes(Crew):
         pool = self.executor
         assert isinstance(pool, ProcessPoolExecutor)
         at_work = [process for process in (pool._processes or {}).values() if process.is_alive()]
-        idle = not pool._pending_work_items  # then each ends by itself, and writes what it compiled
+        # Then each ends by itself, and writes what it compiled; of a broken pool one may have lost the word to end.
+        idle = not pool._pending_work_items and not pool._broken
         pool.shutdown(wait=idle, cancel_futures=True)
         for process in [] if idle else at_work:
             process.terminate()
