@@ -223,6 +223,10 @@ __all__ = sorted([*_MODULE_OF, "plot"])
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from raymarch.system.versions import version_of
+
+        return version_of("raymarch")
     if name != "plot" and name not in _MODULE_OF:
         raise AttributeError(f"module 'raymarch' has no attribute {name!r}")
     _ignore_warnings_of_engines()  # once more: who restores filters, as pytest does, has taken ours away

@@ -48,6 +48,12 @@ def refuse_to_end(folder):
             time.sleep(0.2)
 
 
+def heeds_interrupts(_item):
+    """Whether this process ignores Ctrl-C, and whether it blocks it, which what it begins would inherit."""
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    return ignored, signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 def die_once(item):
     """Kill this process where the file `item[1]` is not there yet and the number is 2."""
     number, marker = item

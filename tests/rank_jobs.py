@@ -79,6 +79,23 @@ def fit_and_lose_one(*arguments):
     main(list(arguments))
 
 
+def fit_and_stop_one(rank):
+    """A fit of which one rank is told to stop, as by Ctrl-C, in the fourth step."""
+    import raymarch as rm
+    from raymarch.fitting.ranked_fitter import RankedFitter
+
+    step = RankedFitter.step
+
+    def stopped(self):
+        if self.steps_done == 3 and self.comm.rank == int(rank):
+            signal.raise_signal(signal.SIGINT)
+        step(self)
+
+    RankedFitter.step = stopped
+    with rm.open_ranks() as ranks:
+        print(json.dumps([rm.fit(disc_views(), "quick", ranks=ranks, **KINDS["bricks"]).ended]))
+
+
 def fit_other_settings(seed):
     """A fit whose last rank is given another seed."""
     import raymarch as rm

@@ -70,17 +70,9 @@ FAULTS = [
     ),
     Fault(
         "Ctrl-C ends with the status of success",
-        "main",
-        (
-            "except (click.exceptions.Abort, KeyboardInterrupt):\n"
-            '        output.print_note("interrupted")\n'
-            "        sys.exit(1)"
-        ),
-        (
-            "except (click.exceptions.Abort, KeyboardInterrupt):\n"
-            '        output.print_note("interrupted")\n'
-            "        sys.exit(0)"
-        ),
+        "_end_interrupted",
+        'output.print_note("interrupted")\n    sys.exit(1)',
+        'output.print_note("interrupted")\n    sys.exit(0)',
         (KEEPING + "test_a_signal_ends_a_verb_in_one_line_and_tidies_up",),
     ),
     Fault(

@@ -47,8 +47,8 @@ FAULTS = [
     Fault(
         "a volume's file that was changed is rendered",
         "VolumeFile.require",
-        "if _stamp_of(self.path) != self.stamp:",
-        "if _stamp_of(self.path) is None:",
+        "if stamp_of(self.path) != self.stamp:",
+        "if stamp_of(self.path) is None:",
         ("tests/tasks/test_render_many.py::test_a_file_that_a_worker_does_not_see_is_told",),
     ),
     Fault(

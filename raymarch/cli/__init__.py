@@ -29,7 +29,7 @@ from raymarch.cli.sweep import sweep
 from raymarch.cli.tune import tune
 from raymarch.cli.view import view
 from raymarch.errors import RaymarchError
-from raymarch.system.interrupt import interrupt_on_end_signals
+from raymarch.system.interrupt import ignore_interrupts, interrupt_on_end_signals
 
 
 class Verbs(click.Group):
@@ -108,13 +108,11 @@ def main(arguments: list[str] | None = None) -> None:
             output.usage(click.UsageError(output.translated(wrong.format_message()), wrong.ctx), output.guess_of(error))
         sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        output.print_note("interrupted")
-        sys.exit(1)
+        _end_interrupted(arguments is None)
     except ImportError as error:
         if not _is_from_interrupt(error):
             raise
-        output.print_note("interrupted")
-        sys.exit(1)
+        _end_interrupted(arguments is None)
     except (RaymarchError, click.ClickException) as error:
         output.print_note(f"raymarch: {output.translated(str(getattr(error, 'message', error)))}")
         sys.exit(1)
@@ -137,6 +135,14 @@ def main(arguments: list[str] | None = None) -> None:
         output.drop_output()  # else Python tries it once more, and says so
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_interrupted(of_process: bool) -> None:
+    """End with exit code 1, which, of the process's own command line, an impatient second Ctrl-C does not change."""
+    if of_process:
+        ignore_interrupts()
+    output.print_note("interrupted")
+    sys.exit(1)
 
 
 def _has_no_reader(error: OSError) -> bool:

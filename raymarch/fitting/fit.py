@@ -76,7 +76,7 @@ def fit(
     saving, halted = CheckpointSaver(checkpoints, writes=first), list[bool]()
 
     def over() -> bool:
-        if asked() or (between is not None and between(fitter)):
+        if asked() or (first and between is not None and between(fitter)):
             halted.append(True)
         return bool(halted)
 

@@ -134,7 +134,7 @@ class RankedFitter(Fitter):
         super().go_on(at, history)
 
     def has_halted(self) -> bool:
-        """Whether rank 0 was told to stop, by its `stop_when`, in the last step."""
+        """Whether any rank was told to stop, by its `stop_when`, in the last step."""
         return self._halted
 
     def _most_bricks(self, room: int) -> int:
@@ -161,7 +161,7 @@ class RankedFitter(Fitter):
         with ti.ad.Tape(loss, clear_gradients=False):
             self._compare_rays(self._own_pixels, counted, self._variant.replace(dealt=True))
         found = self.exchange.share(self.grid, self._told(float(loss[None])))
-        self._agreed, self._halted = float(found[0][0]), bool(found[0][1])
+        self._agreed, self._halted = float(found[0][0]), any(each[1] for each in found)
         loss[None] = float(sum_in_pairs([each[2:3] for each in found])[0])
         self._errors = [each[3:] for each in found]
         self._regularise()
@@ -179,7 +179,7 @@ class RankedFitter(Fitter):
         told = np.zeros(
             3 + -(-self.tiles // (VIRTUAL_SLOTS * self._chunk)) * self._chunk * VIRTUAL_SLOTS // self.comm.size
         )
-        told[:3] = self.clock.seconds, self.comm.rank == 0 and self._stop_when(), loss
+        told[:3] = self.clock.seconds, self._stop_when(), loss
         told[3 : 3 + len(self._own)] = errors[: len(self._own)]
         return told
 

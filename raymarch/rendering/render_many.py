@@ -16,6 +16,7 @@ from raymarch.arguments.checks import flag, optional, path
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.io.files.stamp import stamp_of
 from raymarch.io.volumes.volume_file import load
 from raymarch.rendering.march_settings import March
 from raymarch.rendering.medium import MARCHES, MAX_VOLUMES, Marches
@@ -51,7 +52,7 @@ class VolumeFile:
         whole = os.path.abspath(path)
         if not os.path.exists(whole):
             raise RaymarchError(f"{path}: is not there; give the path of a volume's file")
-        return VolumeFile(whole, format, None if channels is None else tuple(channels), world, _stamp_of(whole))
+        return VolumeFile(whole, format, None if channels is None else tuple(channels), world, stamp_of(whole))
 
     def require(self) -> None:
         """RaymarchError where this machine sees no such file, or another."""
@@ -61,7 +62,7 @@ class VolumeFile:
                 f"{self.path}: the worker on {host} does not see it; put it where all workers see it by that path, or"
                 " take workers on this machine alone"
             )
-        if _stamp_of(self.path) != self.stamp:
+        if stamp_of(self.path) != self.stamp:
             raise RaymarchError(
                 f"{self.path}: the worker on {host} sees another file there, of another size or time; put one where all"
                 " workers see it, and leave it as it is until they are through"
@@ -170,11 +171,3 @@ def render_many(
     marches = tuple(march) if isinstance(march, Sequence) else march
     scene = SceneFiles(tuple(VolumeFile.of(one) for one in cast("list[str]", path)), marches)
     return draw_frames([Frame(scene, camera, background, extras, extras) for camera in cameras], executor)
-
-
-def _stamp_of(path: str) -> tuple[int, int] | None:
-    """Bytes of a file and when it was written [nanoseconds]; None of a folder, whose files these would be."""
-    if os.path.isdir(path):
-        return None
-    told = os.stat(path)
-    return told.st_size, told.st_mtime_ns

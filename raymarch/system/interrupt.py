@@ -65,27 +65,60 @@ def interrupt_on_end_signals() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         came.append(number)
         lost.append(number)
-        # They come in pairs, to a process and to its group: the second shall not disturb the tidying up.
+        # They come in pairs, to a process and to its group, or by an impatient hand: the second shall not disturb the
+        # tidying up.
         if time.monotonic() - raised[0] > 1:
             raised[0] = time.monotonic()
             raise KeyboardInterrupt
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-        lost.append(number)
-        raise KeyboardInterrupt
-
-    for handler in (end, interrupt):
-        handler.asked = lambda: bool(came)  # type: ignore[attr-defined]
-        handler.lost = lambda: bool(lost)  # type: ignore[attr-defined]
-        handler.answer = lost.clear  # type: ignore[attr-defined]
+    end.asked = lambda: bool(came)  # type: ignore[attr-defined]
+    end.lost = lambda: bool(lost)  # type: ignore[attr-defined]
+    end.answer = lost.clear  # type: ignore[attr-defined]
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with (
-        _handle_signals(end, *filter(_free, END_SIGNALS)),
-        _handle_signals(interrupt, *[signal.SIGINT][:usual]),
-        _silence(),
-    ):
+    with _handle_signals(end, *[signal.SIGINT][:usual], *filter(_free, END_SIGNALS)), _silence():
         yield
+
+
+@contextlib.contextmanager
+def hold_interrupts() -> Iterator[None]:
+    """Context in which Ctrl-C, SIGTERM and SIGHUP wait until it ends; Ctrl-C is blocked in processes that begin in it.
+
+    A terminal sends it to all processes, those too that have just begun and do not ignore it yet.
+    """
+    came: list[int] = []
+    known = [number for number in (signal.SIGINT, *END_SIGNALS) if signal.getsignal(number) is not None]
+    try:
+        with _handle_signals(lambda number, frame: came.append(number), *known), _blocked(signal.SIGINT):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextlib.contextmanager
+def _blocked(number: int) -> Iterator[None]:
+    """Context in which this thread, and what it begins, does not get a signal, where the system can do that."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ignore_interrupts() -> None:
+    """Have this process, which ends, ignore Ctrl-C, for nothing can answer it any more; SIGTERM ends it at once."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def leave_interrupts_to_parent() -> None:
+    """Have this process, which another began within `hold_interrupts`, ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # for what it begins itself
 
 
 @contextlib.contextmanager

@@ -19,17 +19,20 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib import metadata
+from numbers import Integral
+from types import FrameType
 from typing import Any, TypeVar
 
-from raymarch.arguments.checks import Check
+from raymarch.arguments.checks import Check, describe_value
 from raymarch.errors import RaymarchError, one_line
+from raymarch.system.interrupt import hold_interrupts, leave_interrupts_to_parent
 from raymarch.system.resources import cores
 from raymarch.system.versions import NOT_INSTALLED, version_of
 from raymarch.tasks.device_thread import stop_device
-from raymarch.tasks.worker import Device, Task, run_task
+from raymarch.tasks.worker import Device, Outcome, Task, run_task
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -48,6 +51,8 @@ LOCAL = "local"  # in place of an address: a Dask cluster of its own on this mac
 
 
 def _where(value: object) -> Where:
+    if isinstance(value, Integral) and not isinstance(value, bool):  # NumPy's too
+        value = int(value)
     if isinstance(value, (ThreadPoolExecutor, type)):
         raise TypeError
     if isinstance(value, bool) or (isinstance(value, int) and not 1 <= value <= MAX_WORKERS):
@@ -108,9 +113,10 @@ def open_crew(where: Executor | int | str, device: Device | None = None) -> Iter
 class Crew:
     """Workers of an executor, `count` of them if it is `known`."""
 
-    def __init__(self, executor: Executor, count: int | None, device: Device) -> None:
-        self.executor, self.known, self.device = executor, count, device
-        self.count = count or UNKNOWN_WORKERS
+    def __init__(self, executor: Executor, count: object, device: Device) -> None:
+        self.executor, self.device = executor, device
+        self.known = count if isinstance(count, int) and count > 0 else None
+        self.count = self.known or UNKNOWN_WORKERS
 
     def results(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """Results in the order of the items; what is still under way when nobody asks any more is cancelled."""
@@ -148,7 +154,9 @@ class Crew:
 
     def _submit(self, task: Task) -> Future:
         try:
-            return self.executor.submit(run_task, task)
+            future = self.executor.submit(run_task, task)
+        except MemoryError:
+            raise
         except BrokenExecutor as error:  # told by its result, as that of one that broke later
             broken: Future = Future()
             broken.set_exception(error)
@@ -157,6 +165,17 @@ class Crew:
             raise RaymarchError(
                 "the workers were dismissed, as by close; make another, or take them on anew"
             ) from error
+        except Exception as error:  # of others' executors, as of a Dask client that was closed
+            raise RaymarchError(
+                f"the executor takes no work ({type(error).__name__}: {one_line(error)[:120]}); make another, or give a"
+                " number of processes"
+            ) from error
+        if not all(callable(getattr(future, name, None)) for name in ("result", "cancel")):
+            raise RaymarchError(
+                f"the executor's submit gives {describe_value(future)}, want a Future as concurrent.futures has it;"
+                " give another executor, or a number of processes"
+            )
+        return future
 
     def _result(self, future: Future) -> Any:
         try:
@@ -174,6 +193,11 @@ class Crew:
                     " logs, for want of memory most of all"
                 ) from error
             raise
+        if not isinstance(outcome, Outcome):
+            raise RaymarchError(
+                f"a Future of the executor gives {describe_value(outcome)}, want what the function that it was given"
+                " returns; give another executor, or a number of processes"
+            )
         if outcome.error is not None:
             raise outcome.error
         return outcome.value
@@ -193,6 +217,10 @@ class Processes(Crew):
         share = replace(device, threads=device.threads or max(1, cores() // count))
         super().__init__(_new_pool(count), count, share)
 
+    def _submit(self, task: Task) -> Future:
+        with hold_interrupts():  # processes begin in it
+            return super()._submit(task)
+
     def replace(self, losses: int, error: BrokenExecutor) -> None:
         if losses >= MAX_LOSSES:
             raise RaymarchError(
@@ -207,12 +235,14 @@ class Processes(Crew):
         pool = self.executor
         assert isinstance(pool, ProcessPoolExecutor)
         at_work = [process for process in (pool._processes or {}).values() if process.is_alive()]
-        idle = not pool._pending_work_items  # then each ends by itself, and writes what it compiled
+        # Then each ends by itself, and writes what it compiled; of a broken pool one may have lost the word to end.
+        idle = not pool._pending_work_items and not pool._broken
         pool.shutdown(wait=idle, cancel_futures=True)
         for process in [] if idle else at_work:
             process.terminate()
+        end = time.monotonic() + GRACE_SECONDS  # for all of them together
         for process in at_work:
-            process.join(None if idle else GRACE_SECONDS)
+            process.join(None if idle else max(end - time.monotonic(), 0.0))
             if process.is_alive():  # with an item that it had taken before
                 process.kill()
                 process.join()
@@ -276,8 +306,16 @@ def _end_with_parent() -> None:
 def _leave_interrupts() -> None:
     """Leave Ctrl-C, which a terminal sends to all its processes, to the one that asks; SIGTERM ends what is at work, a
     fit too, which would else end early and be scored."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    leave_interrupts_to_parent()
+    signal.signal(signal.SIGTERM, _end_soon)
+
+
+def _end_soon(number: int, frame: FrameType | None) -> None:
+    """End this process: tidied up, or, where a library loses the exception, by force."""
+    force = threading.Timer(GRACE_SECONDS, os._exit, (1,))
+    force.daemon = True
+    force.start()
+    sys.exit(1)
 
 
 async def _stop_worker() -> None:
@@ -285,13 +323,25 @@ async def _stop_worker() -> None:
     await asyncio.to_thread(stop_device)
 
 
-def _is_no_cancelling(record: logging.LogRecord) -> bool:
-    """False of what asyncio says of Dask's tasks that are cancelled, as all that is under way is after an error."""
-    return not (record.exc_info and type(record.exc_info[1]).__name__ == "FutureCancelledError")
-
-
 def _has_result(future: Future) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _begin_tracker() -> None:
+    """Begin the process that counts what processes share: Python unblocks Ctrl-C as it does, for all after it."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_of_users(record: logging.LogRecord) -> bool:
+    """False of what asyncio and Tornado say of Dask's tasks that are cancelled, as all that is under way is after an
+    error and as a client ends."""
+    cancelled = record.exc_info and type(record.exc_info[1]).__name__ == "FutureCancelledError"
+    return not (cancelled or "_discard_future_result" in record.getMessage())
 
 
 @contextmanager
@@ -305,10 +355,16 @@ def _dask_client(address: str) -> Iterator[Any]:
             " workers on this machine"
         ) from None
     logging.getLogger("distributed").setLevel(logging.ERROR)  # of what it does it says thirty lines
-    logging.getLogger("asyncio").addFilter(_is_no_cancelling)
+    for name in ("asyncio", "tornado.application"):
+        logging.getLogger(name).addFilter(_is_of_users)
+    address = address.strip()
     if address == LOCAL:
         how = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
-        with LocalCluster(cores(), silence_logs=logging.ERROR, **how) as cluster, Client(cluster) as client:
+        with ExitStack() as owners:
+            with hold_interrupts():  # Dask does not close what has not yet begun
+                _begin_tracker()
+                cluster = owners.enter_context(LocalCluster(cores(), silence_logs=logging.ERROR, **how))
+                client = owners.enter_context(Client(cluster))
             yield client
         return
     client, why = None, ""

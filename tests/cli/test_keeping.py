@@ -47,7 +47,7 @@ from raymarch.io.files import temporary
 from raymarch.io.files.atomic import replace_file, replace_folder, require_writable
 from raymarch.io.images.write import folder_for, write_png
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.system.interrupt import catch_first_interrupt, interrupt_on_end_signals
+from raymarch.system.interrupt import catch_first_interrupt, hold_interrupts, interrupt_on_end_signals
 from raymarch.viewer.server.open_browser import announce
 from raymarch.volumes.volume import Volume
 
@@ -566,6 +566,56 @@ def test_a_signal_that_a_library_loses_keeps_what_is_written_from_its_name(numbe
         signal.signal(signal.SIGINT, of_ctrl_c)
 
 
+def test_an_interrupt_leaves_no_temporary_file_wherever_it_comes(tmp_path, monkeypatch):
+    true = os.open
+
+    def open_interrupted(*words):
+        descriptor = true(*words)
+        signal.raise_signal(signal.SIGINT)
+        return descriptor
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr("raymarch.io.files.temporary.os.open", open_interrupted)
+        with pytest.raises(KeyboardInterrupt), replace_file(tmp_path / "v.h5"):
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])
+def test_an_interrupt_that_is_held_comes_afterwards(number):
+    done = []
+    own = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    of_ctrl_c, before = signal.getsignal(signal.SIGINT), signal.signal(number, own)
+    try:
+        with interrupt_on_end_signals(), pytest.raises(KeyboardInterrupt), hold_interrupts():
+            signal.raise_signal(number)
+            done.append(1)
+        assert done and signal.getsignal(number) is own
+    finally:
+        signal.signal(number, before)
+        signal.signal(signal.SIGINT, of_ctrl_c)
+
+
+def test_a_command_that_was_interrupted_is_not_so_again_as_it_ends(monkeypatch, capsys):
+    def work(**_):
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(cli.cli.commands["info"], "callback", work)
+    monkeypatch.setattr(sys, "argv", ["raymarch", "info", "v.h5"])
+    try:
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        assert end.value.code == 1
+        assert capsys.readouterr().err == "interrupted\n"
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("at", [1, 2])
 def test_an_interrupt_between_the_two_renames_of_a_folder_leaves_the_older_one(at, tmp_path, monkeypatch):
     (tmp_path / "v.zarr").mkdir()
@@ -593,8 +643,7 @@ def test_a_signal_ends_a_verb_in_one_line_and_tidies_up(number, here, capsys, mo
                 signal.raise_signal(number)
             finally:
                 half.write_text("half")
-                if number != signal.SIGINT:
-                    signal.raise_signal(number)  # they come in pairs
+                signal.raise_signal(number)  # they come in pairs
 
     monkeypatch.setattr(cli.cli.commands["info"], "callback", work)
     own = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL

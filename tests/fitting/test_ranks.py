@@ -105,6 +105,12 @@ def test_a_rank_that_dies_is_one_line_and_leaves_nothing(torch, tmp_path):
 
 
 @pytest.mark.extra
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_is_told_to_stop_ends_the_fit_of_all(torch, rank):
+    assert found(start_job(2, rank_jobs.fit_and_stop_one, rank)) == [["interrupted at step 4"]] * 2
+
+
+@pytest.mark.extra
 def test_a_count_that_no_step_is_dealt_to_is_one_line(torch, tmp_path):
     command = ["-m", "raymarch", "fit", ROOT / "scenes" / "tower", "--out", tmp_path / "ball.h5"]
     results = start_ranks(3, *command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import importlib.metadata
 import pkgutil
 import re
 import subprocess
@@ -105,6 +106,10 @@ def test_every_public_name_is_there_and_documented():
 def test_public_names_are_listed():
     assert dir(raymarch) == raymarch.__all__
     assert len(set(raymarch.__all__)) == len(raymarch.__all__)
+
+
+def test_the_package_tells_its_version():
+    assert raymarch.__version__ == importlib.metadata.version("raymarch")
 
 
 def test_unknown_name_is_an_attribute_error():

@@ -99,6 +99,19 @@ def test_image_depth_and_normals_are_those_of_the_whole(march, file, small_parts
         assert apart(seen, whole) < BOUND
 
 
+@pytest.mark.parametrize("change", ["written anew", "gone"])
+def test_a_file_that_is_another_meanwhile_is_told(change, tmp_path, small_parts):
+    path = tmp_path / "scan.h5"
+    rm.save(scan(), path)
+    with rm.OutOfCoreRenderer(path, MARCHES["table"]) as renderer:
+        renderer.render(EYE)
+        path.unlink()
+        if change == "written anew":
+            rm.save(scan((24, 22, 31)), path)
+        with pytest.raises(rm.RaymarchError, match="scan.h5: was changed while it was read; leave it as it is"):
+            renderer.render(EYE)
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("march", OTHERS.values(), ids=OTHERS)
 def test_so_they_are_in_other_modes(march, file, small_parts):

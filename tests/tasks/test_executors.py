@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,9 +13,11 @@ from dataclasses import replace
 from importlib import metadata
 
 import jobs
+import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
+from raymarch.system.interrupt import hold_interrupts
 from raymarch.tasks import executors
 from raymarch.tasks.executors import EXECUTOR, DaskWorkers, open_crew, run_tasks
 from raymarch.tasks.worker import SLURM_SHARE, Device, Task, own_share, run_task
@@ -62,16 +65,32 @@ def test_who_asks_no_more_leaves_no_process():
     assert wait_until_gone([process]) == []
 
 
-def test_a_process_that_does_not_end_is_ended(tmp_path):
+@pytest.mark.parametrize("lost", [False, True], ids=["at work", "beside one that is lost"])
+def test_a_process_that_does_not_end_is_ended(tmp_path, lost):
     with open_crew(2) as crew:
         for _ in range(4):
             crew.executor.submit(jobs.refuse_to_end, str(tmp_path))
         end = time.monotonic() + 60
         while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:
             time.sleep(0.05)
+        if lost:
+            os.kill(int(next(tmp_path.iterdir()).name), signal.SIGKILL)
+            while not crew.executor._broken:
+                time.sleep(0.05)
     processes = [int(file.name) for file in tmp_path.iterdir()]
     assert len(processes) == 2
     assert wait_until_gone(processes) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="masks of signals of POSIX")
+def test_a_process_that_has_just_begun_leaves_ctrl_c_to_the_one_that_asks():
+    """A terminal sends it to both, and a process that does not ignore it yet would end with a traceback."""
+    ask = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    with hold_interrupts():
+        process = subprocess.Popen([sys.executable, "-c", ask], stdout=subprocess.PIPE, text=True)
+    assert process.communicate()[0] == "True\n"
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert list(run_tasks(jobs.heeds_interrupts, [0], 1)) == [(True, False)]
 
 
 def test_processes_end_with_one_that_is_killed(tmp_path):
@@ -170,6 +189,51 @@ def test_a_cluster_whose_worker_lacks_raymarch_is_told(monkeypatch):
     monkeypatch.setattr(executors, "version_of", lambda package: "1.2.3")
     with pytest.raises(RaymarchError, match=r"worker at tcp://there:1 has no raymarch; install raymarch 1\.2\.3"):
         DaskWorkers(Bare(), Device())
+
+
+class Odd:
+    """An executor whose `submit` does what is given."""
+
+    _max_workers = "many"
+
+    def __init__(self, submit):
+        self._submit = submit
+
+    def submit(self, function, task):
+        return self._submit(function, task)
+
+
+def give_42(function, task):
+    done = Future()
+    done.set_result(42)
+    return done
+
+
+def lose_the_queue(function, task):
+    raise OSError("the queue is\ngone")
+
+
+@pytest.mark.parametrize(
+    ("submit", "told"),
+    [
+        (lose_the_queue, r"^the executor takes no work \(OSError: the queue is gone\); make another, or give a number"),
+        (
+            lambda function, task: None,
+            "^the executor's submit gives None, want a Future as concurrent.futures has",
+        ),
+        (lambda function, task: function(task), "^the executor's submit gives an? Outcome, want a Future"),
+        (give_42, "^a Future of the executor gives 42, want what the function that it was given returns; "),
+    ],
+)
+def test_an_executor_that_does_not_do_as_executors_do_is_told(submit, told):
+    with pytest.raises(RaymarchError, match=told):
+        list(run_tasks(jobs.square, [1], Odd(submit)))
+
+
+def test_a_number_of_processes_may_be_numpys():
+    assert EXECUTOR("executor", np.int64(2)) == 2
+    with pytest.raises(RaymarchError, match="executor is 0"):
+        EXECUTOR("executor", np.int64(0))
 
 
 @pytest.mark.parametrize("where", [0, True, -1, 5000, "", 2.0, ThreadPoolExecutor(1), ProcessPoolExecutor])

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from raymarch.system.interrupt import hold_interrupts
+
 try:
     import fcntl
 except ImportError:  # Windows has no such locks; there nothing is swept
@@ -42,14 +44,18 @@ def temporary_path(folder: Path, suffix: str = "") -> Iterator[Path]:
         >>> with temporary_path(Path(".")) as temporary:
         ...     _ = temporary.write_text("soon gone")
     """
-    path, held = _new_file(folder, suffix)
+    path, held = None, None
     try:
+        with hold_interrupts():  # between its birth and the name that is removed
+            path, held = _new_file(folder, suffix)
         yield path
     finally:
-        with contextlib.suppress(OSError):  # gone already after a success; a failure here shall not hide the first one
-            path.unlink()
-        if held is not None:
-            os.close(held)
+        with hold_interrupts():
+            if path is not None:
+                with contextlib.suppress(OSError):  # gone already after a success; shall not hide the first failure
+                    path.unlink()
+            if held is not None:
+                os.close(held)
 
 
 def _new_file(folder: Path, suffix: str) -> tuple[Path, int | None]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
+from raymarch.io.files.stamp import while_unchanged
 from raymarch.io.volumes import metaimage, mrc, nifti, nrrd, numpy_files, tiff, vtk, zarr
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.format_choice import format_of
@@ -50,7 +51,7 @@ def open_in_parts(
 
     Raises RaymarchError for files whose values are packed in one piece, for fitted volumes in nested boxes, in NDC, and
     of other channels than red, green and blue, and as `rm.load` does; as parts are read, for values that are no
-    numbers.
+    numbers, and for a file that is another by then or gone.
     """
     file = Path(path)
     kind = format_of(file, FORMATS if format is None else [format])
@@ -86,7 +87,7 @@ def _volume_of(source: Source, path: Path, name: str, remarks: bool) -> FileVolu
             return fill_missing(values, None, path, source.slope, source.intercept)
 
     kind = source.dtype.newbyteorder("=")
-    samples = FileSamples(source.shape, kind, read, source.slope, source.intercept)
+    samples = FileSamples(source.shape, kind, while_unchanged(path, read), source.slope, source.intercept)
     unit, length_unit, title = (text_of(text) for text in (source.unit, source.length_unit, source.name))
     text: dict[str, Any] = {"unit": unit, "length_unit": length_unit, "world": source.world, "name": title}
     return FileVolume(samples, source.world_from_index, source.background, **text)

@@ -12,6 +12,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.io.files.hdf5 import RESTORE_CURE, open_hdf5
+from raymarch.io.files.stamp import while_unchanged
 from raymarch.io.volumes.hdf5 import schema
 from raymarch.io.volumes.hdf5.provenance import provenance_of
 from raymarch.volumes.bricks import BRICK_SIDE, TABLE
@@ -43,7 +44,9 @@ def open_in_parts(path: Path, selection: Selection) -> FileVolume:
             if table.max(initial=-1) >= len(file["density"]):
                 raise RaymarchError(f"table names brick {table.max()} of {len(file['density'])}")
     readers: dict[str, Callable[[Slices], np.ndarray]] = {
-        name: _dense_reader(path, name) if table is None else _brick_reader(path, name, table, shape, fill)
+        name: while_unchanged(
+            path, _dense_reader(path, name) if table is None else _brick_reader(path, name, table, shape, fill)
+        )
         for name, fill in (("density", activation.empty), ("features", 0.0))
     }
     samples = FileSamples(shape, kind, readers["density"], channels=count, read_features=readers["features"])
