@@ -6,6 +6,7 @@ meet them; one that no ray comes to, behind what is opaque or beside the image, 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ from raymarch import runtime
 from raymarch.arguments.checks import Colour, flag, number, optional
 from raymarch.arguments.checks import path as PATH
 from raymarch.arguments.declared import checked
-from raymarch.device.memory import LIBRARY_BYTES, numbers_a_ray
+from raymarch.device.memory import LIBRARY_BYTES, available_bytes, numbers_a_ray
 from raymarch.device.part_rays import MAX_PARTS, bytes_a_ray
 from raymarch.device.pool import Holder
 from raymarch.errors import RaymarchError
@@ -43,12 +44,14 @@ from raymarch.rendering.parts_by_workers import FileInParts, PartWorkers, Recipe
 from raymarch.rendering.ray_batches import Fill, parts_of, rays_of_camera, require_room
 from raymarch.rendering.render_many import VolumeFile
 from raymarch.rendering.renderer import BACKGROUND, ONE_CAMERA, RayValues, Rendering, rendering_of
-from raymarch.tasks.executors import EXECUTOR, Where, open_crew
+from raymarch.tasks.executors import EXECUTOR, Processes, Where, open_crew
 from raymarch.tasks.worker import Device
 from raymarch.views.views import require_colour
 from raymarch.volumes.file_volume import FileVolume
 from raymarch.volumes.part_plan import PartPlan, plan_of
 from raymarch.volumes.selection import INDEX
+
+log = logging.getLogger(__name__)
 
 DEFAULT_MEMORY = 2.0  # GB
 RAYS_FRACTION = 0.25  # of what is left beside the libraries, at most
@@ -203,6 +206,8 @@ class OutOfCoreRenderer(Holder):
             if executor is not None:
                 assert file is not None
                 crew = self._hired.enter_context(open_crew(executor, replace(device, precision=running.precision)))
+                if isinstance(crew, Processes):
+                    _warn_of_memory(crew.count, memory)
                 self._workers = PartWorkers(crew, Recipe(file, volume.shape, self.march, largest))
             self._owners = owners.pop_all()
 
@@ -355,6 +360,19 @@ class OutOfCoreRenderer(Holder):
             distance[pixels] = buffer.depth(count)
         if normal is not None and "normals" in kinds:
             normal[pixels] = buffer.normals(count)
+
+
+def _warn_of_memory(workers: int, memory: float) -> None:
+    """Warning of more memory for all workers of this machine than it has left."""
+    free = available_bytes() / 1e9
+    if workers * memory > free:
+        log.warning(
+            "%d workers of up to %.3g GB each, and %.3g GB are free here; where that is too much, give less memory or"
+            " fewer workers",
+            workers,
+            memory,
+            free,
+        )
 
 
 def _rooms(volume: FileVolume, memory: float, features: int) -> tuple[int, int]:

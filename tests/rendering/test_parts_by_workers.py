@@ -240,3 +240,11 @@ def test_a_worker_of_another_version_is_told(file, small_parts, monkeypatch):
 def test_too_little_memory_is_refused_before_workers_are_taken_on(file):
     with pytest.raises(rm.RaymarchError, match=r"give 0\.35 or more"):
         rm.OutOfCoreRenderer(file, PLAIN, memory=0.2, executor=2)
+
+
+def test_more_memory_than_there_is_for_all_workers_is_warned_of(file, small_parts, monkeypatch, caplog):
+    monkeypatch.setattr(out_of_core, "available_bytes", lambda: 3e9)
+    for memory, said in ((1.0, ""), (2.0, "2 workers of up to 2 GB each, and 3 GB are free here")):
+        caplog.clear()
+        with rm.OutOfCoreRenderer(file, PLAIN, memory=memory, executor=2):
+            assert said in caplog.text and bool(said) == bool(caplog.text)

@@ -75,7 +75,7 @@ def test_a_process_that_does_not_end_is_ended(tmp_path, lost):
             time.sleep(0.05)
         if lost:
             os.kill(int(next(tmp_path.iterdir()).name), signal.SIGKILL)
-            while not crew.executor._broken:
+            while not crew.executor._broken and time.monotonic() < end:
                 time.sleep(0.05)
     processes = [int(file.name) for file in tmp_path.iterdir()]
     assert len(processes) == 2
