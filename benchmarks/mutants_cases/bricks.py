@@ -28,14 +28,14 @@ FAULTS = [
     ),
     Fault(
         "a brick may lie at two places",
-        "_require_each_once",
+        "require_each_once",
         "if (times > 1).any():",
         "if (times > 2).any():",
         (FILES + "test_wrong_bricks_are_refused_by_name",),
     ),
     Fault(
         "a brick may lie nowhere",
-        "_require_each_once",
+        "require_each_once",
         "if (times == 0).any():",
         "if (times < 0).any():",
         (FILES + "test_wrong_bricks_are_refused_by_name",),

@@ -66,7 +66,7 @@ class Bricks(ReadOnly):
         if self.features.shape[:-1] != self.density.shape or not self.features.shape[-1]:
             want = f"{self.density.shape} and a number of features"
             raise RaymarchError(f"bricks: features have shape {self.features.shape}, want {want}")
-        _require_each_once(self.table, self.count)
+        require_each_once(self.table, self.count)
         for name in ("table", "density", "features"):
             array = getattr(self, name).view()
             array.setflags(write=False)
@@ -228,7 +228,7 @@ def _blocked_any(full: np.ndarray, margin: int = 0) -> np.ndarray:
     return full
 
 
-def _require_each_once(table: np.ndarray, count: int) -> None:
+def require_each_once(table: np.ndarray, count: int) -> None:
     """RaymarchError unless the table has each number of a brick once."""
     numbers = table[table >= 0]
     if numbers.size and (most := int(numbers.max())) >= count:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import h5py
 import numpy as np
 import pytest
 from skips import require_extra
 
 import raymarch as rm
+from raymarch.io.volumes.hdf5 import schema
 from raymarch.io.volumes.parts_of_file import open_in_parts
 from raymarch.rendering.default_look import default_look, farthest_seen_points
 
@@ -99,6 +101,17 @@ def test_a_fitted_volume_is_read_in_parts_as_it_is(sparse, tmp_path):
     lattice = np.ix_([0, 4, 9, 18], [1, 2, 9], [0, 16])
     for mine, its in zip(parts.at(lattice), whole.at(lattice), strict=True):
         np.testing.assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize(("number", "told"), [(0, "has number 0 twice"), (99, "table is 99 at")])
+def test_a_table_that_places_a_brick_wrongly_is_told(number, told, tmp_path):
+    a_fit(tmp_path / "fit.h5", True)
+    with h5py.File(tmp_path / "fit.h5", "r+") as file:
+        table = file[schema.TABLE][()]
+        table[tuple(np.argwhere(table > 0)[-1])] = number
+        file[schema.TABLE][...] = table
+    with pytest.raises(rm.RaymarchError, match=f"fit.h5: .*{told}"):
+        open_in_parts(tmp_path / "fit.h5")
 
 
 def in_boxes(path):

@@ -15,7 +15,7 @@ from raymarch.io.files.hdf5 import RESTORE_CURE, open_hdf5
 from raymarch.io.files.stamp import while_unchanged
 from raymarch.io.volumes.hdf5 import schema
 from raymarch.io.volumes.hdf5.provenance import provenance_of
-from raymarch.volumes.bricks import BRICK_SIDE, TABLE
+from raymarch.volumes.bricks import BRICK_SIDE, TABLE, require_each_once
 from raymarch.volumes.channels import background_of_channels
 from raymarch.volumes.file_volume import FileSamples, FileVolume, Slices
 from raymarch.volumes.samples import COLOUR_CHANNELS, SAMPLES
@@ -41,8 +41,7 @@ def open_in_parts(path: Path, selection: Selection) -> FileVolume:
         count = file["features"].shape[-1]
         if schema.TABLE in file:
             shape, table = schema.shape_of(notes, file, path), TABLE("table", file[schema.TABLE][()])
-            if table.max(initial=-1) >= len(file["density"]):
-                raise RaymarchError(f"table names brick {table.max()} of {len(file['density'])}")
+            require_each_once(table, len(file["density"]))
     readers: dict[str, Callable[[Slices], np.ndarray]] = {
         name: while_unchanged(
             path, _dense_reader(path, name) if table is None else _brick_reader(path, name, table, shape, fill)
