@@ -34,6 +34,7 @@ def _ignore_warnings_of_engines() -> None:
 _ignore_warnings_of_engines()
 
 if TYPE_CHECKING:
+    __version__: str
     import raymarch.plot as plot  # noqa: F401
     from raymarch.device.pool import release as release
     from raymarch.diagnosis.diagnose import diagnose as diagnose

@@ -250,11 +250,7 @@ def fit(
 
     viewing.require()
     with rank_options.shared(device) as processes, output.keep_warnings() as warnings, ExitStack() as alone:
-        processes.require_alone(
-            view=viewing.view,
-            refine=bool(refining),
-            dry_run=dry_run,
-        )
+        processes.require_alone(view=viewing.view, refine=bool(refining), dry_run=dry_run)
         learned = reading.background == "learned"
         settings = asked.settings(asked.preset or "default", learned)
         checkpoints = None if dry_run or not processes.first else saving.require(data)
@@ -274,8 +270,8 @@ def fit(
         if not processes.first:
             from raymarch.fitting.fit import fit as fit_with_others
 
-            resumed = saving.checkpoints() if saving.keeps else None
-            fit_with_others(views, settings, box=box, ranks=processes.ranks, checkpoints=resumed)
+            how = {"ranks": processes.ranks, "checkpoints": saving.checkpoints() if saving.keeps else None}
+            fit_with_others(views, settings, box=box, **how)  # type: ignore[arg-type]
             return 0
 
         if checkpoints is None or saving.out is None:

@@ -19,7 +19,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -331,24 +331,23 @@ def _scored(row: SweptFit, task: FitToMake, volume: Any) -> SweptFit:
     return replace(row, psnr=scored.psnr, ssim=scored.ssim)
 
 
-def _terms_of(settings: Any) -> dict[str, str]:
-    """Values of a record of settings by name, those of records in it too."""
-    told: dict[str, str] = {}
-    for one in fields(settings):
-        value = getattr(settings, one.name)
-        told |= _terms_of(value) if is_dataclass(value) else {one.name: repr(value)}
-    return told
+def _terms_of(settings: FitSettings) -> dict[str, str]:
+    """Values of settings by name, the optimiser's too, as a checkpoint keeps them."""
+    told = settings.record()
+    return {name: repr(value) for name, value in {**told, **told.pop("optimiser")}.items() if name != "optimiser"}
 
 
 def _record_of(folder: Path) -> tuple[Mapping[str, object], SweptFit] | None:
-    """Terms and result of the fit that is finished in a folder; None where there is none, or its volume is gone."""
+    """Terms and result, its changes in words, of the fit that is finished in a folder; None where there is none, or its
+    volume is gone. A record without terms is of no sweep as they are now, and its fit is kept as one on others."""
+    known = {one.name for one in fields(SweptFit)}
     try:
         told = read_json(folder / RECORD)
-        terms, changes = told.pop("terms"), told.pop("changes")
-        changes = {name: ast.literal_eval(value) for name, value in changes.items()}
+        terms = told.pop("terms", {})
         place = str(folder / VOLUME_FILE)  # the folder may have been moved
-        found = SweptFit(**{**told, "name": folder.name, "volume": place, "changes": changes, "found": True})
-    except (RaymarchError, OSError, AttributeError, LookupError, TypeError, ValueError, SyntaxError):
+        row = {name: value for name, value in told.items() if name in known}
+        found = SweptFit(**{**row, "name": folder.name, "volume": place, "found": True})
+    except (RaymarchError, OSError, AttributeError, TypeError):
         return None
     return (terms, found) if isinstance(terms, Mapping) and os.path.isfile(found.volume) else None
 
@@ -366,10 +365,19 @@ def _earlier_fits(
     found: list[tuple[Mapping[str, object], SweptFit | None]] = []
     for place in sorted(folder.iterdir()):
         record = None if any(os.path.abspath(place) == task.folder for task in tasks) else _record_of(place)
+        changes = None if record is None else _values_of(record[1].changes)
         with suppress(RaymarchError):  # of a setting that there is no more
-            if record is not None and task_of(record[1].changes, place.name).terms == record[0]:
-                found.append((record[1].changes, record[1]))
+            if record is not None and changes is not None and task_of(changes, place.name).terms == record[0]:
+                found.append((changes, record[1]))
     return found
+
+
+def _values_of(words: object) -> dict[str, object] | None:
+    """Changes of a record's words; None where any is no literal, such as a function of the user's own."""
+    try:
+        return {name: ast.literal_eval(text) for name, text in words.items()}  # type: ignore[attr-defined]
+    except (AttributeError, TypeError, ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
 
 
 def _require_same_terms(tasks: Sequence[FitToMake]) -> None:

@@ -14,6 +14,7 @@ import sets
 import raymarch as rm
 from raymarch.cli.sweep import values_of
 from raymarch.fitting.sweep import RECORD, TABLE, Sweep, SweptFit, combine_settings, name_combinations
+from raymarch.volumes.activation import DENSITIES
 
 BASE = rm.preset("quick", steps=3, resolution=16, rays=64)
 SETTINGS = {"lr_colour": [0.1, 0.3]}
@@ -94,6 +95,21 @@ def test_the_table_keeps_the_fits_of_earlier_sweeps_that_differ_in_their_changes
     found = rm.sweep(data, [{"seed": 3}], **how(data, out))
     assert [(row["seed"], row["loss"]) for row in rows_of(out)] == [("3", ""), ("1", "huber")]
     assert [one.name for one in found.fits] == ["seed-3"]
+
+
+def test_a_value_that_is_no_literal_is_finished_too(data, tmp_path):
+    settings = [{"density": DENSITIES["relu"]}]
+    out = tmp_path / "out"
+    assert [rm.sweep(data, settings, **how(data, out)).fits[0].found for _ in range(2)] == [False, True]
+    rm.sweep(data, [{"seed": 1}], **how(data, out))
+    assert [row["seed"] for row in rows_of(out)] == ["1"]  # the words of its settings say no value
+
+
+def test_a_fit_whose_record_has_no_terms_is_not_lost(data, tmp_path):
+    (first,) = rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out")).fits
+    (Path(first.volume).parent / RECORD).write_text('{"key": "4f", "name": "seed-1", "changes": {}, "psnr": 30.0}')
+    with pytest.raises(rm.RaymarchError, match="has a fit that would be lost"):
+        rm.sweep(data, [{"seed": 1}], **how(data, tmp_path / "out"))
 
 
 def test_a_set_that_cannot_be_read_is_told_before_any_fit(data, tmp_path):
